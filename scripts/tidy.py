@@ -24,8 +24,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from prony.analysis.account import RequestClass
 from prony.analysis.summary import TrialFigures
 from prony.archive import Archive, open_archive
+from prony.archive.database import schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
-from prony.archive.schema import schema
 from prony.model.observation import LogTail
 from prony.reading.study import Reading
 from prony.reading.traces import PercentileCurve, Traces, traces

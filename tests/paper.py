@@ -14,9 +14,9 @@ from prony.errors import SubjectError
 from prony.host.facts.activity import Activity
 from prony.host.fingerprint import fingerprint
 from prony.model.address import Address
-from prony.model.fault import Fault, FaultKind
 from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Network, SandboxChoice, SandboxFacts
+from prony.model.trial import Fault, FaultKind
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES

@@ -16,9 +16,8 @@ from prony.faces.markdown import markdown
 from prony.host.fingerprint import fingerprint
 from prony.host.noise_floors import keep_floors
 from prony.model.facts import Floor, RateStep, SearchPart
-from prony.model.fault import Fault, FaultKind
 from prony.model.plan import Design, Precision
-from prony.model.trial import Failed, Invalid, Ok, RunStatus, TrialRole
+from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok, RunStatus, TrialRole
 from prony.model.workload import OpenLoop
 from prony.plan import calibrated
 from prony.reading.saturation import confirmed_rates

@@ -21,14 +21,13 @@ from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, S
 from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.facts import CloseLook, CloseView, TrialEvent, TrialFacts
-from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json, decode
-from prony.model.trial import Failed, Ok, Trial, TrialRole
+from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.kernel import GroupCounters, KernelCounters, LimitCounters, oom_kills, read_port_range

@@ -14,8 +14,7 @@ from prony.analysis.validity import (
     steal_share,
 )
 from prony.model.facts import TrialFacts
-from prony.model.fault import Fault, FaultKind
-from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.trial import Fault, FaultKind, Ok, Trial, TrialRole
 
 SECOND = 1_000_000_000
 

@@ -6,7 +6,8 @@ from math import inf
 import pytest
 
 from golden import build
-from prony.analysis.load_condition import LoadCondition, judge_condition, parse_load_condition
+from prony.analysis.load_condition import judge_condition, parse_load_condition
+from prony.analysis.objective import Condition
 from recordings import with_parts
 
 MS = 1_000_000
@@ -112,7 +113,7 @@ def test_errors_of_less_load_than_was_asked_for_are_a_lower_bound(workload, sent
 def held(metric, operator, limit, value, *, limited, sent=1200, workload=OPEN):
     """Whether a condition on any metric holds, by the value that was measured of it."""
     recording = with_parts(build.recording(workload, MOST_FAST), generator={"sent_in_window": sent})
-    asked = LoadCondition("it", (metric,), operator, limit)
+    asked = Condition("it", (metric,), operator, limit)
     return judge_condition(asked, recording, {metric: value}, is_limited=limited).holds
 
 

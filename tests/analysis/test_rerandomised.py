@@ -8,7 +8,7 @@ from scipy import stats
 
 import simulated
 from prony.analysis.compare import Terms
-from prony.analysis.rerandomised import Judged, as_equals, rerandomised
+from prony.analysis.noise_floor import Judged, as_equals, rerandomised
 
 TERMS = Terms(margin=0.001)
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prony.analysis.validity import Circumstances, in_words, judge
-from prony.model.fault import Fault, FaultKind
-from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
+from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok, Trial, TrialRole
 from recordings import recording_of
 
 RECORDING = recording_of(little={"residual": 0.0, "in_flight_integral_ns": 10**9})

@@ -19,11 +19,10 @@ from prony.errors import ArchiveError
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Request
 from prony.model.facts import Fingerprint, TrialFacts
-from prony.model.fault import FaultKind
 from prony.model.observation import Slice, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
-from prony.model.trial import Failed, Invalid, RunStatus, SubjectRecord, TrialRole
+from prony.model.trial import Failed, FaultKind, Invalid, RunStatus, SubjectRecord, TrialRole
 from prony.model.workload import Arrivals, CountStop, EngineChoice, OpenLoop, Pacing, Workload
 
 

@@ -20,8 +20,7 @@ from prony.calibration.parts.overheads import (
     setups,
     shuffled,
 )
-from prony.model.fault import Fault, FaultKind
-from prony.model.trial import Failed, Invalid, Ok
+from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok
 
 WORDS = {
     "bare": "a bare process",

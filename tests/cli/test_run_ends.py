@@ -11,9 +11,8 @@ from prony.archive import create, open_archive
 from prony.cli.talk import Terminated
 from prony.errors import SubjectError
 from prony.model.facts import Fingerprint
-from prony.model.fault import Fault, FaultKind
 from prony.model.sandbox import Placement
-from prony.model.trial import Invalid, RunStatus
+from prony.model.trial import Fault, FaultKind, Invalid, RunStatus
 
 STUDY = """\
 format = 1

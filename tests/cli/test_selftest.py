@@ -11,7 +11,7 @@ import pytest
 
 from golden import build
 from made_pages import made_page
-from prony.analysis.rerandomised import rerandomised
+from prony.analysis.noise_floor import rerandomised
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model.plan import Cell, Plan

@@ -12,6 +12,7 @@ from prony.cli.why_try import _as_run, _turned
 from prony.diagnosis.busy_slots import ADD_THREADS
 from prony.diagnosis.crowded import FEWER_WORKERS
 from prony.diagnosis.evidence import Confidence, Finding
+from prony.diagnosis.killed import ENDED_UNDER_LOAD
 from prony.diagnosis.restarted import READ_LOG_FOR_LIMITS
 from prony.errors import UsageError
 from prony.model.subject import Interface, Subject
@@ -21,7 +22,7 @@ GUNICORN = KNOWN.servers["gunicorn"].settings
 
 
 def because(advice):
-    return Finding("any", None, Confidence.LIKELY, advice=advice)
+    return Finding(ENDED_UNDER_LOAD, Confidence.LIKELY, advice=advice)
 
 
 @pytest.mark.parametrize(

@@ -1092,7 +1092,7 @@ def test_what_can_carry_a_sixth_more_at_most_is_said_to_be_bound_by_its_cpu(core
 
 def test_a_generator_that_is_late_does_not_explain_requests_that_wait_for_each_other():
     trial = with_alone(25, {"sleep": 40}, threads=1)
-    late = Finding("D23", GENERATOR_KEPT_WAITING, Confidence.LIKELY, affected=Affected.ALL)
+    late = Finding(GENERATOR_KEPT_WAITING, Confidence.LIKELY, affected=Affected.ALL)
     own = observe(Evidence(CELL, trial, record(slots=None)))
     assert conclude([replace(own, findings=(late, *own.findings))]).cause_kind is LOOP_BLOCKED
     assert conclude([replace(own, findings=(late,))]).cause_kind is GENERATOR_KEPT_WAITING

@@ -669,7 +669,7 @@ def test_more_connections_are_advised_only_in_a_closed_loop_that_leaves_it_idle(
 
 
 def finding(kind, confidence=Confidence.CERTAIN, **numbers):
-    return Finding("D00", kind, confidence, numbers=numbers)
+    return Finding(kind, confidence, numbers)
 
 
 def observed(*found, cpu=0.3):
@@ -898,7 +898,7 @@ BEHIND = record(
     ],
 )
 def test_a_setting_is_one_of_the_part_that_the_finding_is_about(kind, advice, names, knob, monkeypatch):
-    found = Finding("D00", kind, Confidence.LIKELY, names=names, advice=advice)
+    found = Finding(kind, Confidence.LIKELY, names=names, advice=advice)
     monkeypatch.setattr("prony.diagnosis.RULES", {"D00": lambda _: [found]})
     (named,) = findings(HEALTHY, subject=BEHIND)
     assert (named.knob and named.knob.name) == knob

@@ -511,6 +511,6 @@ ALONE = {"D04", "D11", "D12", "D17", "D41"} | {
 
 
 @pytest.mark.parametrize("name", sorted(RULES.keys() - ALONE))
-def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
+def test_each_finds_its_symptom_in_a_trial_that_has_most_of_them(name):
     record = SubjectRecord("a+b", facts=build.declared(backlog=2048))
-    assert [found.rule for found in RULES[name](Evidence(CELL, sick(), record))] == [name]
+    assert [found.rule for found in diagnose(Evidence(CELL, sick(), record))].count(name) == 1

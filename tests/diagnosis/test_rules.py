@@ -260,10 +260,10 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
     names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload", "other": "b+x"}
     names["status"] = "500"
     for kind in declared(Symptom):
-        found = Finding("D01", kind, Confidence.CERTAIN, numbers, names)
+        found = Finding(kind, Confidence.CERTAIN, numbers, names)
         assert sentence(found) and str(shared_words(found, ""))
     for one in declared(Advice):
-        assert advice(Finding("D01", HEAT, Confidence.CERTAIN, numbers, names, one))
+        assert advice(Finding(HEAT, Confidence.CERTAIN, numbers, names, one))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """One fault of each kind that may spoil or disturb a trial."""
 
-from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Fault, FaultKind
 
 FAULTS = (
     Fault(FaultKind.SLEPT, slept_ns=3_000_000_000),

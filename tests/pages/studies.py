@@ -11,8 +11,7 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.as_json import reading_json
-from prony.model.fault import Fault, FaultKind
-from prony.model.trial import Invalid
+from prony.model.trial import Fault, FaultKind, Invalid
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces

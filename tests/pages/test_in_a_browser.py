@@ -12,8 +12,7 @@ from pages.test_load_page import reading_of
 from pages.test_several import sessions_of
 from pages.walk import chart_specs
 from prony.page.load import page_of_load
-from prony.page.several import page_of_sessions
-from prony.page.site import index_entry, index_page
+from prony.page.several import index_entry, index_page, page_of_sessions
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from pages import studies
 from pages.walk import Parsed, chart_specs, wrong_numbers, wrong_rows
 from prony.archive import open_archive
 from prony.faces.as_json import document_json
-from prony.page.several import page_of_sessions, page_of_trend
-from prony.page.site import Listed, index_page
+from prony.page.several import Listed, index_page, page_of_sessions, page_of_trend
 from prony.reading.study import read_archive, read_over, read_sessions
 from prony.reading.trend import trend_of
 from prony.report.publication import Redaction

@@ -16,9 +16,8 @@ from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import Claim, ClaimKind
-from prony.model.fault import Fault, FaultKind
 from prony.model.sandbox import Placement
-from prony.model.trial import Invalid
+from prony.model.trial import Fault, FaultKind, Invalid
 from prony.page.charts.dots import dots
 from prony.page.charts.ratios import ratios
 from prony.page.scene import scene_of

@@ -7,7 +7,7 @@ from prony.reading.findings import merged
 
 
 def restarted(role, times):
-    return Finding("D22", RESTARTED, Confidence.CERTAIN, {"restarts": times}, {"role": role})
+    return Finding(RESTARTED, Confidence.CERTAIN, {"restarts": times}, {"role": role}, rule="D22")
 
 
 def test_trials_are_counted_and_not_findings():
@@ -19,5 +19,5 @@ def test_trials_are_counted_and_not_findings():
 
 def test_a_finding_is_as_sure_as_in_more_than_half_of_the_trials():
     levels = (Confidence.CERTAIN, Confidence.POSSIBLE, Confidence.POSSIBLE)
-    (found,) = merged([("a", (Finding("D14", THROTTLED, one),)) for one in levels])
+    (found,) = merged([("a", (Finding(THROTTLED, one, rule="D14"),)) for one in levels])
     assert found.finding.confidence is Confidence.POSSIBLE

@@ -60,7 +60,7 @@ def swept(*speeds, levels=None, key="workers", sandboxes=None, records=None, **k
     ]
     group = replace(group, cells=tuple(found))
     known = {one.name: one for _, one in made} if records is None else records
-    (sweep,) = sweeps_of([group], known, lambda group: Terms(**kwargs))
+    (sweep,) = sweeps_of([group], known, Terms(**kwargs))
     return sweep
 
 
@@ -146,7 +146,7 @@ def test_a_server_that_failed_trials_shows_no_dependence_by_the_others(reading, 
     (group, *others), crossed = reading.groups, sweep.crossed[0]
     dead = replace(group.cells[0].counted[0], outcome=Failed(FailureStage.LOAD, "it died"))
     cells = tuple(replace(cell, others=(*cell.others, dead)) for cell in group.cells)
-    found = sweeps_of([replace(group, cells=cells), *others], reading.subjects, lambda _: Terms())
+    found = sweeps_of([replace(group, cells=cells), *others], reading.subjects, Terms())
     (changed,) = found[0].crossed
     assert Verdict.SURVIVORS in {one.verdict for one in changed.found.values()}
     assert (crossed.verdict, changed.verdict) == (Dependent.YES, Dependent.NOT_SHOWN)

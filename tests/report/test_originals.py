@@ -11,7 +11,7 @@ from prony.archive import open_archive
 from prony.model.claims import Original
 from prony.reading.checks import beside
 from prony.reading.study import read_archive
-from prony.report.sections.originals import originals
+from prony.report.sections.claims import originals
 
 NAME = "bjoern+hello"
 

@@ -32,9 +32,8 @@ from prony.model.facts import (
     RunFacts,
     Unmet,
 )
-from prony.model.fault import Fault, FaultKind
 from prony.model.limit import Limit, LimitKind
-from prony.model.trial import Failed, Invalid
+from prony.model.trial import Failed, Fault, FaultKind, Invalid
 from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of

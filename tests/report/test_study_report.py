@@ -23,13 +23,12 @@ from prony.faces.markdown import markdown
 from prony.faces.terminal import TerminalReporter
 from prony.listing.calibration import host_document
 from prony.model.facts import Fingerprint, FoundRate, RateBoundary, RateStep, RunFacts, Unmet
-from prony.model.fault import Fault, FaultKind
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import LogTail
 from prony.model.plan import Plan
 from prony.model.recording import Queue
 from prony.model.shapes import encode
-from prony.model.trial import Invalid
+from prony.model.trial import Fault, FaultKind, Invalid
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report

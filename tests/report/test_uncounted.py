@@ -7,12 +7,11 @@ from golden import build
 from prony.analysis.summary import TrialFigures
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
-from prony.model.fault import Fault, FaultKind
 from prony.model.observation import LogTail
-from prony.model.trial import Failed, Invalid, Outcome
+from prony.model.trial import Failed, Fault, FaultKind, Invalid, Outcome
 from prony.reading.study import Reading, read_archive
 from prony.report.document import Notes, Paragraph
-from prony.report.sections.uncounted import uncounted
+from prony.report.sections.figures import uncounted
 
 Spoilt = Outcome | Fault | tuple[Outcome, Fault]
 

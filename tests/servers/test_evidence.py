@@ -16,9 +16,8 @@ import pytest
 from commands import MAIN, OWN_CLAIM
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.analysis.validity import environment_fault, other_load
-from prony.model.fault import FaultKind
 from prony.model.observation import Phase
-from prony.model.trial import Ok
+from prony.model.trial import FaultKind, Ok
 from servers.world import processes_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

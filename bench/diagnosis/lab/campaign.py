@@ -26,9 +26,8 @@ from prony.diagnosis.evidence import Evidence
 from prony.errors import UsageError
 from prony.host.fingerprint import brief_fingerprint
 from prony.model.facts import Unknown
-from prony.model.fault import FaultKind
 from prony.model.plan import Plan
-from prony.model.trial import Invalid, RunStatus, Trial, TrialRole
+from prony.model.trial import FaultKind, Invalid, RunStatus, Trial, TrialRole
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.sandbox.linux import may_enter_networks

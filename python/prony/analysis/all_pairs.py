@@ -13,11 +13,11 @@ drawn towards what is usual in this study by as much as the study's pairs are al
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
-from prony.analysis.effects import Effect, widenings
+from prony.analysis.effects import Effect, quadrature, widenings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,14 +252,6 @@ def _statistic(level: float, subjects: int, freedom: float, low: float, high: fl
     return at
 
 
-@cache
-def _quadrature() -> "tuple[Floats, Floats]":
-    """Return nodes and weights on -1 to 1."""
-    from numpy.polynomial.legendre import leggauss
-
-    return leggauss(_NODES)
-
-
 def _beyond(statistic: float, subjects: int, freedom: float) -> float:
     """Return the chance that some pair's t exceeds ``statistic``.
 
@@ -269,7 +261,7 @@ def _beyond(statistic: float, subjects: int, freedom: float) -> float:
     import numpy as np
     from scipy.special import chdtri, gammaln, ndtr
 
-    nodes, weights = _quadrature()
+    nodes, weights = quadrature(_NODES)
     z = _FARTHEST * nodes
     density = _FARTHEST * weights * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     low, high = (float(np.sqrt(chdtri(freedom, share) / freedom)) for share in (1 - _TAIL, _TAIL))

@@ -145,10 +145,6 @@ def _positive(units: _Units, metric: str) -> dict[int, float]:
     return {unit: value for unit, value in found.items() if not isinstance(value, Missing) and value > 0}
 
 
-def _has(cell: CellSummary, metric: str) -> bool:
-    return isinstance(cell.metrics[metric], Estimate)
-
-
 def criterion(cells: Sequence[CellSummary], choices: Sequence[str] = ()) -> str | None:
     """Return the metric that decides: the tail in an open loop, throughput in a closed one.
 
@@ -158,7 +154,7 @@ def criterion(cells: Sequence[CellSummary], choices: Sequence[str] = ()) -> str 
     if not cells:
         return None
     names = choices or deciding_metrics(cells[0].cell)
-    return next((name for name in names if all(_has(cell, name) for cell in cells)), None)
+    return next((name for name in names if all(cell.known(name) for cell in cells)), None)
 
 
 def deciding_metrics(cell: Cell) -> tuple[str, ...]:
@@ -268,9 +264,9 @@ def _figure(leader: str | None, metric: str, cells: Sequence[CellSummary]) -> Es
     was chosen from the same trials (Bonferroni).
     """
     cell = next((cell for cell in cells if cell.name == leader), None)
-    found = None if cell is None else cell.metrics[metric]
-    if cell is None or not isinstance(found, Estimate) or found.low is None:
-        return found if isinstance(found, Estimate) else None
+    found = cell.known(metric) if cell else None
+    if cell is None or found is None or found.low is None:
+        return found
     known = [metrics[metric] for metrics in cell.units.values()]
     values = [value for value in known if not isinstance(value, Missing)]
     own = estimate_over(values, metric, _LEVEL / len(cells))

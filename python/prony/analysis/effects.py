@@ -25,7 +25,7 @@ True
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import exp, expm1, fsum, log, sqrt
 from typing import TYPE_CHECKING
 
@@ -290,3 +290,11 @@ def of_mean(correlation: "ArrayLike", blocks: int) -> "Floats":
     more = 1 + 2 * ((1 - steps / blocks) * np.asarray(correlation)[..., None] ** steps).sum(axis=-1)
     factor: Floats = np.sqrt(more / np.maximum(0.1, 1 - (more - 1) / max(1, blocks - 1)))
     return factor
+
+
+@cache
+def quadrature(nodes: int) -> "tuple[Floats, Floats]":
+    """Return so many nodes on -1 to 1, and their weights (Gauss and Legendre)."""
+    from numpy.polynomial.legendre import leggauss
+
+    return leggauss(nodes)

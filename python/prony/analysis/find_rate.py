@@ -23,8 +23,8 @@ from math import ceil, exp, log
 import numpy as np
 from numpy.typing import NDArray
 
-from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
-from prony.analysis.objective import Condition, Objective
+from prony.analysis.load_condition import ConditionResult, judge_condition
+from prony.analysis.objective import Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import PERCENTILES
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, Unmet
@@ -309,7 +309,7 @@ def _judged(trial: Trial, objective: Objective, rate_per_s: float, limit: Limit 
         return RateStep(rate_per_s, None, reason=_NO_LOAD)
     metrics = trial_metrics(trial)
     found = [
-        judge_condition(_bound(one), trial.recording, metrics, is_limited=limit is not None)
+        judge_condition(one, trial.recording, metrics, is_limited=limit is not None)
         for one in objective.conditions
     ]
     missed = next((one for one in found if one.holds is False), None)
@@ -337,14 +337,10 @@ def _above(found: Sequence[ConditionResult], *, met: bool) -> float | None:
 def _undecided(doubtful: Sequence[ConditionResult], rate_per_s: float, limit: Limit | None) -> RateStep:
     """Return the step that some conditions leave open, first by one that no better generator would decide."""
     one = next((one for one in doubtful if not one.by_generator), doubtful[0])
-    is_missed = one.value is not None and not one.condition.shown(one.value, one.value)
+    is_missed = one.value is not None and not one.condition.holds(one.value)
     unmet = _unmet(replace(one, reason=None)) if is_missed else None
     own = limit if one.by_generator else None
     return RateStep(rate_per_s, None, reason=one.reason or "", unmet=unmet, limit=own)
-
-
-def _bound(condition: Condition) -> LoadCondition:
-    return LoadCondition(condition.text, condition.metrics, condition.operator, condition.limit)
 
 
 def _unmet(found: ConditionResult) -> Unmet:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from prony.analysis.generator import missing_reason
-from prony.analysis.latency import LatencySummary, read_distribution, summarise
+from prony.analysis.latency import LatencySummary, summary_of
 from prony.analysis.missing import Missing, Value
 from prony.metrics.requests import HANDSHAKES
 from prony.model.address import Tls
@@ -121,9 +121,8 @@ def handshake_metrics(recording: Recording) -> dict[str, Value]:
 
 
 def _of_kind(kind: str, times: Distribution) -> dict[str, Value]:
-    known = read_distribution(times)
-    summary = summarise(known) if known and known.count else None
-    if summary is None:
+    summary = summary_of(times)
+    if not summary.count:
         absent: dict[str, Value] = {f"handshake_{kind}_{name}": _NONE for name in ("mean", *_SHOWN, "max")}
         return {f"handshakes_{kind}": 0.0, **absent}
     return {f"handshakes_{kind}": float(summary.count), **_times(kind, summary)}

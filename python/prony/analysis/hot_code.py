@@ -19,9 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.resources import window_samples
+from prony.analysis.resources import window_length_ns, window_samples
 from prony.model.facts import CodeKind, HotCode, HotSpot
-from prony.model.observation import ProcessRow, Sample
+from prony.model.observation import Sample
 
 _MOST_SPOTS = 3
 # A function below which nearly all of a spot's samples are says more than the one that calls it.
@@ -111,24 +111,16 @@ def busy_processes(samples: Sequence[Sample], cpus: int) -> tuple[int, ...]:
     window = window_samples(samples)
     if len(window) < 2 or not cpus:
         return ()
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
-    before = {_identity(one): _cpu_ns(one) for one in window[0].processes}
+    length_ns = window_length_ns(window)
+    before = {one.identity: one.cpu_ns for one in window[0].processes}
     used = {
-        one.pid: (_cpu_ns(one) - before.get(_identity(one), 0)) / max(length_ns, 1)
+        one.pid: (one.cpu_ns - before.get(one.identity, 0)) / max(length_ns, 1)
         for one in window[-1].processes
         if one.role in _SERVING
     }
     if max(used.values(), default=0.0) < _BUSY and sum(used.values()) < _BUSY * cpus:
         return ()
     return tuple(sorted((pid for pid in used if used[pid] >= _LEAST), key=lambda pid: -used[pid]))
-
-
-def _identity(row: ProcessRow) -> tuple[int, int]:
-    return row.pid, row.start_time_ticks
-
-
-def _cpu_ns(row: ProcessRow) -> int:
-    return row.user_ns + row.system_ns
 
 
 # --- stacks -----------------------------------------------------------------------------------------------

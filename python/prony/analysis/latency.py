@@ -263,16 +263,14 @@ def latency_summaries(
     return found
 
 
-def path_summaries(
-    part: PathFigures | GroupFigures, percentiles: Collection[str] = _ALL
-) -> dict[str, LatencySummary]:
+def path_summaries(part: PathFigures | GroupFigures) -> dict[str, LatencySummary]:
     """Return the summaries of one path of a mix, or of one group of users, by population: of its response
     times in an open loop, of its service times in a closed one.
     """
     times = part.times
     kind = "response" if "ok_response" in times else "service"
     valid, carried, unanswered = (times.get(f"{name}_{kind}") for name in ("ok", "carried_in", "censored"))
-    ok, every = _summaries((valid, carried, unanswered), failed(part.account), percentiles)
+    ok, every = _summaries((valid, carried, unanswered), failed(part.account), _ALL)
     return {"ok": ok, "all": every}
 
 

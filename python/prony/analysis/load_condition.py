@@ -23,8 +23,7 @@ from prony.analysis.rates import keeps_rate
 from prony.analysis.trial_metrics import load_metrics
 from prony.metrics import METRICS, PERCENTILES, Unit
 from prony.model.recording import Recording
-from prony.model.shapes import INLINE, at
-from prony.model.shown import INTERNAL
+from prony.model.shapes import INLINE
 
 _POPULATIONS = ("ok", "all")
 _RATE, _ERRORS = "rate", "errors"
@@ -44,24 +43,6 @@ _EXAMPLE = "such as `p99 > 50ms`, `p99.9 of ok > 1s`, `rate < 500` or `errors > 
 
 
 @dataclass(frozen=True, slots=True)
-class LoadCondition:
-    """A condition as typed, on the first of ``metrics`` that the load has; ``limit`` in that metric's
-    unit.
-    """
-
-    text: str = field(metadata=at("condition"))
-    metrics: tuple[str, ...] = field(metadata=INTERNAL)
-    operator: str = field(metadata=INTERNAL)
-    limit: float
-
-    def shown(self, low: float, high: float) -> bool | None:
-        """Return whether the condition holds for all values from ``low`` to ``high``, for none, or null."""
-        own = Condition(self.text, self.metrics, self.operator, self.limit)
-        at_low, at_high = (own.met({self.metrics[0]: value}) is True for value in (low, high))
-        return at_low if at_low == at_high else None
-
-
-@dataclass(frozen=True, slots=True)
 class ConditionResult:
     """A condition on one load. ``holds`` null: it cannot be decided, for this ``reason``.
 
@@ -69,7 +50,7 @@ class ConditionResult:
     is infinite because requests failed. ``by_generator``: it is the generator that leaves it open.
     """
 
-    condition: LoadCondition = field(metadata=INLINE)
+    condition: Condition = field(metadata=INLINE)
     metric: str
     value: float | None
     holds: bool | None
@@ -81,7 +62,7 @@ class ConditionResult:
         return self.holds is None and self.reason in (_LIMITED, _OWN)
 
 
-def parse_load_condition(text: str) -> LoadCondition:
+def parse_load_condition(text: str) -> Condition:
     """Return the condition that ``text`` writes: a figure, perhaps ``of ok`` or ``of all``, and its limit.
 
     A latency is of all requests unless it says otherwise: failed ones are infinite. It is the response time
@@ -98,7 +79,7 @@ def parse_load_condition(text: str) -> LoadCondition:
     known = parse_condition(f"{_NAMES[name]} {bound}")
     if population is not None:
         known = _of(known, name, population)
-    return LoadCondition(text.strip(), known.metrics, known.operator, known.limit)
+    return replace(known, text=text.strip())
 
 
 def _of(condition: Condition, name: str, population: str) -> Condition:
@@ -108,11 +89,11 @@ def _of(condition: Condition, name: str, population: str) -> Condition:
             "or `of all` (every request)"
         )
     metrics = tuple(metric.replace("_all_", f"_{population}_") for metric in ALIASES[name])
-    return Condition(condition.text, metrics, condition.operator, condition.limit)
+    return replace(condition, metrics=metrics)
 
 
 def judge_condition(
-    condition: LoadCondition,
+    condition: Condition,
     recording: Recording,
     metrics: Mapping[str, Value] | None = None,
     *,

@@ -1,21 +1,21 @@
 """Objectives: conditions that a server should meet, such as ``p99 < 50ms, errors < 0.1%``.
 
-Pure: text to conditions, and conditions on the metrics of one trial. Must not know how a trial is run.
+Pure: text to conditions, and whether a value keeps one. Must not know how a trial is run.
 
->>> objective = parse_objective("p99 < 50ms, errors < 0.1%")
->>> objective.met({"response_all_p99": 42e6, "error_ratio": 0.0})
-True
->>> objective.met({"response_all_p99": 42e6, "error_ratio": 0.01})
-False
+>>> latency, errors = parse_objective("p99 < 50ms, errors < 0.1%").conditions
+>>> latency.holds(42e6), errors.holds(0.01)
+(True, False)
 """
 
+import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from prony.analysis.missing import Missing, Value
 from prony.metrics import METRICS, PERCENTILES, Unit
+from prony.model.shapes import at
+from prony.model.shown import INTERNAL
 from prony.units import parse_bytes, parse_count, parse_duration, parse_percent, parse_rate
 
 # Of all requests, since a server that fails the slow ones must not look fast; in a closed loop, which has no
@@ -41,6 +41,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """Short names to metrics: the first that a trial has is meant. Every metric's own name is understood too."""
 
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+)
 _CONDITION = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 _EXAMPLE = "such as `p99 < 50ms` or `errors < 0.1%`"
 
@@ -63,23 +66,21 @@ _PARSERS: Mapping[Unit, Callable[[str], float]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One bound on the first of ``metrics`` that a trial has; ``limit`` is in that metric's unit."""
+    """One bound on the first of ``metrics`` that a trial or load has; ``limit`` is in that metric's unit."""
 
-    text: str
-    metrics: tuple[str, ...]
-    operator: str
+    text: str = field(metadata=at("condition"))
+    metrics: tuple[str, ...] = field(metadata=INTERNAL)
+    operator: str = field(metadata=INTERNAL)
     limit: float
 
-    def met(self, metrics: Mapping[str, Value]) -> bool | Missing:
-        """Return whether a trial's metrics keep the bound, or why that is unknown.
+    def holds(self, value: float) -> bool:
+        """Return whether a value of the metric keeps the bound."""
+        return _COMPARED[self.operator](value, self.limit)
 
-        A value that is infinite, because requests failed, keeps no upper bound.
-        """
-        found = [metrics.get(name, Missing(f"no `{name}` was measured")) for name in self.metrics]
-        value = next((one for one in found if _is_known(one)), found[0])
-        if isinstance(value, Missing):
-            return self.operator.startswith(">") if value.infinite else value
-        return _holds(value, self.operator, self.limit)
+    def shown(self, low: float, high: float) -> bool | None:
+        """Return whether the condition holds for all values from ``low`` to ``high``, for none, or null."""
+        at_low, at_high = self.holds(low), self.holds(high)
+        return at_low if at_low == at_high else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +89,6 @@ class Objective:
 
     text: str
     conditions: tuple[Condition, ...]
-
-    def met(self, metrics: Mapping[str, Value]) -> bool | Missing:
-        """Return whether the metrics of one trial meet all conditions, or why that is unknown.
-
-        *Definition*: false when one condition is not met, whatever is missing for others.
-        *Assumptions*: limits of latency are below the time-out, where unanswered requests count at their age.
-        """
-        found = [condition.met(metrics) for condition in self.conditions]
-        if any(one is False for one in found):
-            return False
-        return next((one for one in found if isinstance(one, Missing)), True)
-
-
-def _is_known(value: Value) -> bool:
-    return not isinstance(value, Missing) or value.infinite
-
-
-def _holds(value: float, operator: str, limit: float) -> bool:
-    match operator:
-        case "<":
-            return value < limit
-        case "<=":
-            return value <= limit
-        case ">":
-            return value > limit
-        case _:
-            return value >= limit
 
 
 def parse_condition(text: str) -> Condition:
@@ -125,12 +99,12 @@ def parse_condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise ValueError(f"`{text.strip()}` is not a condition; expected one {_EXAMPLE}")
-    name, operator, limit = match.groups()
+    name, sign, limit = match.groups()
     metrics = ALIASES.get(name, (name,))
     if metrics[0] not in METRICS:
         known = ", ".join(ALIASES)
         raise ValueError(f"`{name}` is not a metric; expected one of {known}, or a name of METRICS")
-    return Condition(text.strip(), metrics, operator, _PARSERS[METRICS[metrics[0]].unit](limit))
+    return Condition(text.strip(), metrics, sign, _PARSERS[METRICS[metrics[0]].unit](limit))
 
 
 def parse_objective(text: str) -> Objective:

@@ -12,9 +12,10 @@ How the subject's CPU time was spread over its threads in the window.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
+from operator import attrgetter
 
 from prony.analysis.missing import Missing, Value
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
@@ -52,27 +53,17 @@ def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
         return {}
     seen = Counter(one for sample in window for one in _roles(sample))
     roles = {one: role for sample in window for one, role in _roles(sample).items()}
-    first, last = _roles(window[0]), _roles(window[-1])
-    by_role: dict[str, list[_Identity]] = {}
-    for one in seen:
-        by_role.setdefault(roles[one], []).append(one)
-    return {role: _turnover_of(own, first, last, seen) for role, own in sorted(by_role.items())}
+    started, ended = set(seen) - set(_roles(window[0])), set(seen) - set(_roles(window[-1]))
+    lasting = {one for one, count in seen.items() if count > 1}
+    found = {}
+    for role in sorted(set(roles.values())):
+        own = {one for one in seen if roles[one] == role}
+        found[role] = _turnover(own & started, own & ended, lasting)
+    return found
 
 
-def _turnover_of(
-    own: Sequence[_Identity],
-    first: Mapping[_Identity, str],
-    last: Mapping[_Identity, str],
-    seen: Counter[_Identity],
-) -> Turnover:
-    started = [one for one in own if one not in first]
-    ended = [one for one in own if one not in last]
-    return _turnover(started, ended, seen)
-
-
-def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Counter[_Identity]) -> Turnover:
-    lasting_started = sum(seen[one] > 1 for one in started)
-    lasting_ended = sum(seen[one] > 1 for one in ended)
+def _turnover(started: set[_Identity], ended: set[_Identity], lasting: set[_Identity]) -> Turnover:
+    lasting_started, lasting_ended = len(started & lasting), len(ended & lasting)
     restarts = max(min(lasting_started, len(ended)), min(len(started), lasting_ended))
     return Turnover(len(started), len(ended), restarts, max(0, lasting_ended - restarts), lasting_started)
 
@@ -80,18 +71,14 @@ def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Co
 def turnover_metrics(window: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
     """Return the counts by metric name, over all roles or of one; restarts are counted role by role."""
     if len(window) < 2:
-        return dict.fromkeys(_NAMES, Missing("fewer than two samples of the processes in the window"))
+        return dict.fromkeys(_NAMES, _TOO_FEW)
     counted = [one for name, one in turnover(window).items() if role in (None, name)]
-    sums = (
-        sum(one.started for one in counted),
-        sum(one.ended for one in counted),
-        sum(one.restarts for one in counted),
-    )
-    return {name: float(value) for name, value in zip(_NAMES, sums, strict=True)}
+    parts = [(one.started, one.ended, one.restarts) for one in counted]
+    return {name: float(sum(part[place] for part in parts)) for place, name in enumerate(_NAMES)}
 
 
 def _roles(sample: Sample) -> dict[_Identity, str]:
-    return {(one.pid, one.start_time_ticks): one.role for one in sample.processes}
+    return {one.identity: one.role for one in sample.processes}
 
 
 LEAST_UNSAMPLED_PERCENT = 2.0
@@ -141,12 +128,10 @@ def roles(samples: Iterable[Sample]) -> tuple[str, ...]:
     return tuple(sorted({process.role for sample in samples for process in sample.processes}))
 
 
-def _cpu_ns(process: ProcessRow) -> int:
-    return process.user_ns + process.system_ns
-
-
 def cpu_share(
-    samples: Sequence[Sample], role: str | None = None, used: Callable[[ProcessRow], int] = _cpu_ns
+    samples: Sequence[Sample],
+    role: str | None = None,
+    used: Callable[[ProcessRow], int] = attrgetter("cpu_ns"),
 ) -> float | Missing:
     """Return the CPU of the subject's processes in cores (1.0 = one core).
 
@@ -156,19 +141,17 @@ def cpu_share(
     *Assumptions*: what a process used after its last sample is lost: a lower bound when processes end in
     the window.
     """
-    if len(samples) < 2 or samples[-1].monotonic_ns <= samples[0].monotonic_ns:
+    length_ns = window_length_ns(samples)
+    if length_ns <= 0:
         return _TOO_FEW
-    first: dict[tuple[int, int], int] = {}
-    last: dict[tuple[int, int], int] = {}
+    first: dict[_Identity, int] = {}
+    last: dict[_Identity, int] = {}
     for index, sample in enumerate(samples):
         for process in _of_role(sample, role):
-            identity = _identity(process)
             now = used(process)
-            first.setdefault(identity, now if index == 0 else 0)
-            last[identity] = now
-    return sum(last[identity] - first[identity] for identity in last) / (
-        samples[-1].monotonic_ns - samples[0].monotonic_ns
-    )
+            first.setdefault(process.identity, now if index == 0 else 0)
+            last[process.identity] = now
+    return sum(last[identity] - first[identity] for identity in last) / length_ns
 
 
 def _cpu_peak(window: Sequence[Sample], role: str | None) -> float | Missing:
@@ -181,14 +164,10 @@ def _stretches(window: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
     """Yield the shortest stretch of half a second that ends with each sample, where there is one."""
     start = 0
     for end in range(1, len(window)):
-        while _apart(window[start + 1], window[end]) >= _PEAK_NS:
+        while window_length_ns(window[start + 1 : end + 1]) >= _PEAK_NS:
             start += 1
-        if _apart(window[start], window[end]) >= _PEAK_NS:
+        if window_length_ns(window[start : end + 1]) >= _PEAK_NS:
             yield window[start : end + 1]
-
-
-def _apart(earlier: Sample, later: Sample) -> int:
-    return later.monotonic_ns - earlier.monotonic_ns
 
 
 def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int]) -> Value:
@@ -206,13 +185,9 @@ def _mark(samples: Sequence[Sample]) -> Sample | None:
     at = max(read, default=None)
     if at is None or at + 1 == len(samples):
         return None if at is None else samples[at]
-    there = {_identity(row) for row in samples[at + 1].processes if row.rss_bytes}
-    stayed = (row for row in samples[at].processes if row.pss_bytes is not None or _identity(row) in there)
+    there = {row.identity for row in samples[at + 1].processes if row.rss_bytes}
+    stayed = (row for row in samples[at].processes if row.pss_bytes is not None or row.identity in there)
     return replace(samples[at], processes=tuple(stayed))
-
-
-def _identity(process: ProcessRow) -> tuple[int, int]:
-    return process.pid, process.start_time_ticks
 
 
 def _amounts(mark: Sample | None, role: str | None, amount: _Amount) -> list[int] | Missing:
@@ -256,12 +231,8 @@ def memory_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[s
 
 
 def _cpu_metrics(window: Sequence[Sample], role: str | None) -> dict[str, Value]:
-    parts: dict[str, Callable[[ProcessRow], int]] = {
-        "cpu_percent": _cpu_ns,
-        "cpu_user_percent": lambda process: process.user_ns,
-        "cpu_system_percent": lambda process: process.system_ns,
-    }
-    cores = {name: cpu_share(window, role, used) for name, used in parts.items()}
+    parts = {"cpu_percent": "cpu_ns", "cpu_user_percent": "user_ns", "cpu_system_percent": "system_ns"}
+    cores = {name: cpu_share(window, role, attrgetter(part)) for name, part in parts.items()}
     cores["cpu_percent_peak"] = _cpu_peak(window, role)
     return {name: one if isinstance(one, Missing) else 100 * one for name, one in cores.items()}
 
@@ -295,14 +266,14 @@ def machine_metrics(samples: Sequence[Sample]) -> dict[str, Value]:
     window = window_samples(samples)
     memory = {"machine_memory_ratio": _memory_in_use(window)}
     names = ("machine_cpu_percent", "machine_cpu_ratio", "machine_steal_percent")
-    if len(window) < 2 or window[-1].monotonic_ns <= window[0].monotonic_ns:
+    length_ns = window_length_ns(window)
+    if length_ns <= 0:
         return dict.fromkeys(names, _TOO_FEW) | memory
     first, last = window[0], window[-1]
-    elapsed_s = seconds(last.monotonic_ns - first.monotonic_ns)
     busy_ns = last.machine_busy_ns - first.machine_busy_ns
     steal_ns = last.machine_steal_ns - first.machine_steal_ns
     total_ns = busy_ns + steal_ns + last.machine_idle_ns - first.machine_idle_ns
-    busy = 100 * seconds(busy_ns) / elapsed_s
+    busy = 100 * seconds(busy_ns) / seconds(length_ns)
     shares: tuple[Value, ...] = (_TOO_FEW, _TOO_FEW)
     if total_ns > 0:
         shares = (busy_ns / total_ns, 100 * steal_ns / total_ns)

@@ -7,8 +7,10 @@ The error allowed over all looks is spent in parts, the smallest at the first lo
 """
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from prony.analysis.effects import quadrature
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +79,7 @@ def boundaries(level: float, fractions: tuple[float, ...]) -> tuple[float, ...]:
     """
     import numpy as np
 
-    nodes, weights = _quadrature()
+    nodes, weights = quadrature(_NODES)
     at, mass = np.zeros(1), np.ones(1)  # where S is, and with which probability: at the start, in 0
     bounds: list[float] = []
     before, used = 0.0, 0.0
@@ -90,14 +92,6 @@ def boundaries(level: float, fractions: tuple[float, ...]) -> tuple[float, ...]:
         at, mass = bound * nodes, bound * weights * (density @ mass)
         before, used = fraction, spent(level, fraction)
     return tuple(bounds)
-
-
-@cache
-def _quadrature() -> "tuple[Floats, Floats]":
-    """Return nodes and weights on -1 to 1."""
-    from numpy.polynomial.legendre import leggauss
-
-    return leggauss(_NODES)
 
 
 def _bound(at: "Floats", mass: "Floats", step: float, allowed: float) -> float:

@@ -20,7 +20,7 @@ from prony.analysis.by_session import is_failed, more_often, share_of
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.failure_rates import separated
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures, lost_trials
+from prony.analysis.summary import CellSummary, TrialFigures, lost_trials
 from prony.model.shown import shown
 from prony.model.workload import ClosedLoop
 
@@ -178,7 +178,7 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
     fit = enough or fit
     if reason := _unanswerable(fit, measure):
         return Standing(measure.title, None, reason=reason)
-    metric = next((m for m in measure.metrics if all(_has(cell, m) for cell in fit)), None)
+    metric = next((m for m in measure.metrics if all(cell.known(m) for cell in fit)), None)
     if metric is None:
         return Standing(measure.title, None, reason="not all subjects have it")
     found = _by_errors(fit, terms) if metric == "error_ratio" else _by_pairs(fit, metric, terms)
@@ -194,10 +194,6 @@ def _unanswerable(fit: Sequence[CellSummary], measure: Measure) -> str | None:
 
 def _counts(cell: CellSummary, measure: Measure) -> bool:
     return bool(cell.ok) and (cell.unqualified is None or measure.metrics == _ERRORS)
-
-
-def _has(cell: CellSummary, metric: str) -> bool:
-    return isinstance(cell.metrics[metric], Estimate)
 
 
 def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standing:

@@ -248,10 +248,7 @@ def _variance(pace: Sequence[float]) -> float:
     """Return the square of the spread within segments, from the differences of neighbours: few of them
     straddle a change.
     """
-    steps = [after - before for before, after in pairwise(pace)]
-    middle = median(steps)
-    deviation = _DEVIATION * median(abs(step - middle) for step in steps)
-    return max(deviation, _LEAST_DEVIATION * abs(fsum(pace)) / len(pace)) ** 2
+    return max(_deviation(pace), _LEAST_DEVIATION * abs(fsum(pace)) / len(pace)) ** 2
 
 
 def segments(pace: Sequence[float]) -> tuple[Segment, ...]:

@@ -36,7 +36,6 @@ from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_sta
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.analysis.validity import disturbed_reach
 from prony.metrics import METRICS, Unit
-from prony.model.fault import Fault
 from prony.model.limit import GeneratorVerdict, Limit
 from prony.model.observation import ListenerUsage, LogTail
 from prony.model.plan import Cell
@@ -44,7 +43,7 @@ from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown
-from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
+from prony.model.trial import Failed, Fault, Invalid, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import ClosedLoop
 
 # If a larger share of trials does not count, there is no figure of speed.
@@ -184,6 +183,11 @@ class CellSummary:
         """The trials that say something about the server: those that count, and those that it failed."""
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
 
+    def known(self, metric: str) -> Estimate | None:
+        """Return the estimate of a metric; null where it is missing."""
+        value = self.metrics[metric]
+        return value if isinstance(value, Estimate) else None
+
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
         if not self.at_least or not is_bound(metric):
@@ -322,6 +326,11 @@ def estimate_over(values: Sequence[float], name: str, level: float = 0.05) -> Es
         METRICS[name].unit in _NEVER_NOTHING and not name.startswith("error") if name in METRICS else True
     )
     return (estimate_geometric if on_logs and min(values) > 0 else estimate_mean)(values, level)
+
+
+def means(values: Iterable[object]) -> list[float]:
+    """Return the means of those of the values that are estimates."""
+    return [value.mean for value in values if isinstance(value, Estimate)]
 
 
 def estimate_geometric(values: Sequence[float], level: float = 0.05) -> Estimate:

@@ -18,9 +18,8 @@ from typing import overload
 
 from prony.analysis.missing import Missing, Value
 from prony.errors import FailureStage
-from prony.model.fault import Fault, FaultKind
 from prony.model.recording import Recording
-from prony.model.trial import Failed, Invalid, Ok, Trial
+from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok, Trial
 from prony.units import MILLISECOND_NS, seconds
 
 # Little's law: the engine's integral of requests in flight against its own stamps. They measure the same

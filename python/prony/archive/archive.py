@@ -9,17 +9,15 @@ from typing import Any, Self
 
 from prony.archive import codec
 from prony.archive.caps import check_caps, check_subjects
-from prony.archive.database import reading
-from prony.archive.deadline import Deadline
+from prony.archive.database import Deadline, check_schema, columns, reading
 from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
-from prony.archive.rows import read_trial
-from prony.archive.schema import check_schema
-from prony.model.facts import Fingerprint, SubjectFacts
-from prony.model.plan import Cell, Design, Plan
-from prony.model.sandbox import SandboxChoice, SandboxFacts
+from prony.archive.rows import from_columns, read_trial
+from prony.model.facts import Fingerprint
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import SandboxChoice
 from prony.model.shapes import decode
-from prony.model.trial import Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
+from prony.model.trial import Run, SubjectRecord, TrialRecord, TrialRole
 from prony.model.workload import EngineChoice
 
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
@@ -38,6 +36,11 @@ class Archive:
 
     def _reading(self) -> AbstractContextManager[None]:
         return reading(self.path, self._deadline)
+
+    def _rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, each by the names of its columns."""
+        found = self._database.execute(f"SELECT * FROM {table} ORDER BY rowid")  # noqa: S608 - name is ours
+        return (dict(zip(columns()[table], row, strict=True)) for row in found)
 
     def _cells(self, role: TrialRole) -> tuple[Cell, ...]:
         found = self._database.execute(
@@ -67,43 +70,18 @@ class Archive:
         empty.
         """
         with self._reading():
-            row = self._database.execute(
-                "SELECT name, title, text, profile, blocks_count, seed, question, source, design_json,"
-                " claims_json, originals_json, notes_json FROM plan"
-            ).fetchone()
-            name, title, text, profile, blocks, seed, question, source, design, claims, originals, notes = row
-            return Plan(
-                name=name,
-                title=title,
-                text=text,
-                profile=profile,
-                cells=self._cells(TrialRole.SUBJECT),
-                blocks=blocks,
-                seed=seed,
-                question=question,
-                source=source,
-                calibration=next(iter(self._cells(TrialRole.CALIBRATION)), None),
-                design=decode(Design, codec.load_object(design), "design"),
-                claims=codec.decode_claims(claims),
-                originals=codec.decode_originals(originals),
-                notes=codec.decode_texts(notes, "notes"),
-            )
+            (row,) = self._rows("plan")
+            calibration = next(iter(self._cells(TrialRole.CALIBRATION)), None)
+            plan = from_columns(Plan, row, cells=self._cells(TrialRole.SUBJECT), calibration=calibration)
+            codec.check_metrics(plan.claims, plan.originals)
+            return plan
 
     def runs(self) -> tuple[Run, ...]:
         """Return the runs that measured into the archive, oldest first."""
         with self._reading():
-            found = self._database.execute(
-                "SELECT run_id, prony_version, started_unix_ns, ended_unix_ns, status, fingerprint_json,"
-                " facts_json FROM run ORDER BY run_id"
-            )
-            return tuple(
-                Run(
-                    *(run_id, made_by, started, ended, RunStatus(status)),
-                    fingerprint=decode(Fingerprint, codec.load_object(fingerprint), "fingerprint"),
-                    facts=codec.decode_run_facts(facts),
-                )
-                for run_id, made_by, started, ended, status, fingerprint, facts in found
-            )
+            found = tuple(from_columns(Run, row) for row in self._rows("run"))
+            codec.check_steps(step for run in found for one in run.facts.found_rates for step in one.steps)
+            return found
 
     def fingerprint(self) -> Fingerprint:
         """Return the first run's fingerprint of its machine."""
@@ -113,12 +91,7 @@ class Archive:
     def subjects(self) -> dict[str, SubjectRecord]:
         """Return the resolved subjects by name."""
         with self._reading():
-            found = self._database.execute(
-                "SELECT subject_name, server_version, interpreter, packages_json, lock_digest, settings_json,"
-                " command_line, sandbox_json, facts_json, unavailable_reason, entry_digest FROM subject"
-                " ORDER BY rowid"
-            )
-            return {row[0]: _read_subject(row) for row in found}
+            return {row["subject_name"]: from_columns(SubjectRecord, row) for row in self._rows("subject")}
 
     def trials(self) -> Iterator[TrialRecord]:
         """Yield the trials in the order in which they were run, one at a time: an archive may exceed
@@ -140,23 +113,6 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
-    name, version, interpreter, packages, digest, settings, line, sandbox, facts, reason, entry_digest = row
-    return SubjectRecord(
-        name=name,
-        server_version=version,
-        interpreter=interpreter,
-        packages=decode(dict[str, str], codec.load_object(packages), "packages"),
-        lock_digest=digest,
-        settings=decode(dict[str, int | str], codec.load_object(settings), "settings"),
-        command_line=line,
-        sandbox=decode(SandboxFacts, codec.load_object(sandbox), "sandbox"),
-        facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
-        unavailable=reason,
-        entry_digest=entry_digest,
-    )
 
 
 def open_archive(path: Path) -> Archive:

@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.archive.schema import columns
+from prony.archive.database import columns
 from prony.errors import ArchiveError
 from prony.model.observation import Sample
 from prony.model.plan import Cell

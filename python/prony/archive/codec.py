@@ -10,7 +10,7 @@ these into its own error.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -19,7 +19,7 @@ from prony.escapes import shortened
 from prony.metrics import METRICS
 from prony.model.claims import Claim, Original
 from prony.model.exchange import Check, Contract, Request, fault_of
-from prony.model.facts import RateStep, RunFacts, TrialFacts
+from prony.model.facts import RateStep
 from prony.model.recording import Target
 from prony.model.shapes import Json, ShapeError, decode, encode
 from prony.model.subject import App, Interface, Subject
@@ -166,56 +166,28 @@ def decode_subject(value: Json) -> Subject:
     return decode(Subject, {**value, "app": _app(stored)}, "subject")
 
 
-def decode_claims(text: str) -> tuple[Claim, ...]:
-    """Return the claims that ``encode_claims`` wrote."""
-    found = decode(tuple[Claim, ...], load_array(text), "claims")
-    for one in found:
-        _check_metric(one.metric, "claims")
-    return found
+def check_metrics(claims: Iterable[Claim], originals: Iterable[Original]) -> None:
+    """Refuse what is about no metric: reports look up its title and its unit. *Errors*: ShapeError."""
+    for place, found in (("claims", claims), ("originals", originals)):
+        for one in found:
+            _check_metric(one.metric, place)
 
 
-def decode_originals(text: str) -> tuple[Original, ...]:
-    """Return the figures that ``encode_originals`` wrote."""
-    found = decode(tuple[Original, ...], load_array(text), "originals")
-    for one in found:
-        _check_metric(one.metric, "originals")
-    return found
-
-
-def decode_run_facts(text: str) -> RunFacts:
-    """Return what a run decided."""
-    found = decode(RunFacts, load_object(text), "facts")
-    _check_steps([step for one in found.found_rates for step in one.steps])
-    return found
-
-
-def decode_trial_facts(text: str) -> TrialFacts:
-    """Return what was learnt of a trial's surroundings."""
-    found = decode(TrialFacts, load_object(text), "facts")
-    _check_steps([found.find_rate.step] if found.find_rate else [])
-    return found
-
-
-def _check_steps(steps: Sequence[RateStep]) -> None:
+def check_steps(steps: Iterable[RateStep]) -> None:
+    """Refuse steps of a search that missed what is no metric. *Errors*: ShapeError."""
     for one in steps:
         if one.unmet is not None:
             _check_metric(one.unmet.metric, "facts.unmet")
 
 
 def _check_metric(name: str, place: str) -> None:
-    """Refuse what is no metric: reports look up its title and its unit."""
     if name not in METRICS:
         raise ShapeError("one of the metrics", name, place, "metric")
 
 
-def decode_texts(text: str, place: str) -> tuple[str, ...]:
-    """Return texts that were written as a JSON array; ``place`` names it in errors."""
-    return decode(tuple[str, ...], load_array(text), place)
-
-
-def load_array(text: str) -> object:
-    """Return what ``text`` writes, which should be an array; errors as ``load_object``."""
-    return load_object(f'{{"list":{text}}}')["list"]
+def load_value(text: str) -> object:
+    """Return what ``text`` writes, an object or an array; errors as ``load_object``."""
+    return load_object(text) if text.startswith("{") else load_object(f'{{"list":{text}}}')["list"]
 
 
 # --- values that never reach a file -----------------------------------------------------------------------

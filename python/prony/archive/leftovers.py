@@ -27,8 +27,7 @@ from glob import escape
 from pathlib import Path
 from tempfile import mkstemp
 
-from prony.archive.database import open_database
-from prony.archive.deadline import Deadline
+from prony.archive.database import Deadline, open_database
 from prony.errors import ArchiveError
 from prony.temporary import temporary_folder
 from prony.units import GIB, MIB

@@ -7,23 +7,18 @@ rest stays JSON. What is read back equals what was written.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
-from prony.archive.codec import (
-    decode_texts,
-    decode_trial_facts,
-    dump,
-    load_object,
-    masked_load,
-)
+from prony.archive.codec import check_steps, dump, load_object, load_value, masked_load
+from prony.archive.database import columns
 from prony.archive.guard import check_histogram, inflate_log
 from prony.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
-from prony.model.fault import Fault
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, Slice, ThreadUsage
 from prony.model.recording import (
     Distribution,
@@ -31,12 +26,35 @@ from prony.model.recording import (
     Recording,
     Specification,
     decode_recording,
+    times_of,
 )
-from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode, encode
-from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, TrialRole
+from prony.model.trial import (
+    Failed,
+    Fault,
+    Invalid,
+    Ok,
+    Outcome,
+    Trial,
+    TrialRecord,
+    TrialRole,
+    outcome_parts,
+)
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 _Row = tuple[Any, ...]
+# Columns that are not called as the field.
+_RENAMED = {
+    "blocks_count": "blocks",
+    "run_id": "id",
+    "subject_name": "name",
+    "unavailable_reason": "unavailable",
+}
+_OF_OUTCOME = ("outcome", "outcome_stage", "outcome_reason")
+_OF_FAULT = ("kind", "slept_ns", "share", "text")
 _NO_TIMES = Distributions()
 # The table of seconds has no column for them.
 _DUE_OK = "series_due_ok"
@@ -45,6 +63,50 @@ _DUE_OK = "series_due_ok"
 def _insert(database: sqlite3.Connection, table: str, rows: Iterable[_Row]) -> None:
     for row in rows:
         database.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)  # noqa: S608 - table is ours
+
+
+def insert_row(
+    database: sqlite3.Connection, table: str, row: Mapping[str, object], verb: str = "INSERT"
+) -> int:
+    """Write a row by the names of its columns, and return its number."""
+    marks = ",".join("?" * len(row))
+    sql = f"{verb} INTO {table} ({','.join(row)}) VALUES ({marks})"
+    return database.execute(sql, tuple(row.values())).lastrowid or 0
+
+
+def columns_of(value: "DataclassInstance", table: str) -> dict[str, object]:
+    """Return the fields of a value for which a table has columns; those of `*_json` as JSON."""
+    names = {one.name for one in fields(value)}
+    return {
+        column: _written(getattr(value, name), is_json=column.endswith("_json"))
+        for column in columns()[table]
+        if (name := _field_of(column)) in names
+    }
+
+
+def _written(value: object, *, is_json: bool) -> object:
+    one = encode(value)
+    return dump(one) if is_json and one is not None else one
+
+
+def from_columns(kind: type[T], row: Mapping[str, Any], **more: object) -> T:
+    """Return a value from the columns of its fields, and ``more`` fields. *Errors*: ShapeError."""
+    hints = _hints(cast("Hashable", kind))
+    found = {
+        name: decode(hints[name], load_value(value) if is_json and value is not None else value, name)
+        for column, value in row.items()
+        for name, is_json in [(_field_of(column), column.endswith("_json"))]
+    }
+    return kind(**found, **more)
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _field_of(column: str) -> str:
+    return _RENAMED.get(column, column.removesuffix("_json"))
 
 
 def _of_trial(found: Iterable[_Row], table: str) -> Iterator[_Row]:
@@ -59,16 +121,6 @@ def _of_trial(found: Iterable[_Row], table: str) -> Iterator[_Row]:
 # --- the trial's own row ----------------------------------------------------------------------------------
 
 
-def _outcome_columns(outcome: Outcome) -> tuple[str, str | None, str | None]:
-    match outcome:
-        case Ok():
-            return "ok", None, None
-        case Failed(stage, reason):
-            return "failed", str(stage), reason
-        case Invalid(reason):
-            return "invalid", None, reason
-
-
 def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
     match kind:
         case "ok":
@@ -81,38 +133,12 @@ def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
             raise ValueError(f"unknown outcome `{kind}`")
 
 
-def _fault_columns(fault: Fault | None) -> tuple[str | None, int | None, float | None, str | None]:
-    if fault is None:
-        return None, None, None, None
-    return fault.kind.value, fault.slept_ns, fault.share, fault.text
-
-
-def _read_fault(kind: str | None, slept_ns: object, share: object, text: object) -> Fault | None:
-    if kind is None:
-        return None
-    return decode(Fault, {"kind": kind, "slept_ns": slept_ns, "share": share, "text": text}, "fault")
-
-
 def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int:
     """Write all rows of one trial and return its id."""
-    row = (
-        run_id,
-        trial.cell_id,
-        trial.block,
-        trial.position,
-        trial.attempt,
-        trial.role.value,
-        trial.started_unix_ns,
-        trial.ended_unix_ns,
-        *_outcome_columns(trial.outcome),
-        dump(trial.command),
-        trial.placement and dump(encode(trial.placement)),
-        dump(dict(trial.nuisances)),
-        dump(encode(trial.facts)),
-        *_fault_columns(trial.fault),
-    )
-    cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
-    trial_id = cursor.lastrowid or 0
+    outcome = dict(zip(_OF_OUTCOME, outcome_parts(trial.outcome), strict=True))
+    fault = {f"fault_{name}": value for name, value in (encode(trial.fault) if trial.fault else {}).items()}
+    own = columns_of(trial, "trial") | outcome | fault
+    trial_id = insert_row(database, "trial", {"run_id": run_id, **own})
     _insert_recording(database, trial_id, trial.recording)
     _insert_samples(database, trial_id, trial.samples)
     _insert(database, "counter", ((trial_id, name, delta, None) for name, delta in trial.counters.items()))
@@ -161,17 +187,13 @@ def _read_distribution(columns: Sequence[Any]) -> Distribution | None:
 def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Recording | None) -> None:
     if recording is None:
         return
-    times = {one.name: getattr(recording.distributions, one.name) for one in fields(Distributions)}
+    times = times_of(recording.distributions)
     rest = encode(replace(recording, distributions=_NO_TIMES, series=(), spec=_shown(recording.spec)))
-    rest["distributions"] = {name: None for name, found in times.items() if found is None}
+    rest["distributions"] = {one.name: None for one in fields(Distributions) if one.name not in times}
     due = [one for one in recording.series if one.scheduled and one.due_ok is not None]
     rest[_DUE_OK] = {str(one.second): one.due_ok for one in due} if recording.is_open else {}
     _insert(database, "recording", [(trial_id, dump(rest))])
-    _insert(
-        database,
-        "distribution",
-        ((trial_id, name, *astuple(found)) for name, found in times.items() if found is not None),
-    )
+    _insert(database, "distribution", ((trial_id, name, *astuple(found)) for name, found in times.items()))
     _insert(
         database,
         "series",
@@ -226,8 +248,8 @@ def _check_histograms(found: Recording) -> None:
     optional = (one for one in (found.tls, found.streams) if one is not None)
     of_groups = (one.distributions for one in found.groups)
     holders = (*found.paths, *found.stages, *found.statuses.values(), *of_groups, *optional)
-    for value in (getattr(holder, one.name) for holder in holders for one in fields(holder)):
-        if isinstance(value, Distribution) and value.histogram is not None:
+    for value in (times for holder in holders for times in times_of(holder).values()):
+        if value.histogram is not None:
             check_histogram(value.histogram)
 
 
@@ -294,8 +316,8 @@ def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, 
         (trial_id,),
     )
     roles: set[str] = set()
-    for sample_id, *columns in _of_trial(processes, "process_sample"):
-        row = ProcessRow(*columns)
+    for sample_id, *own in _of_trial(processes, "process_sample"):
+        row = ProcessRow(*own)
         usage.setdefault(sample_id, []).append(row)
         roles.add(row.role)
         if len(roles) > MOST_ROLES:
@@ -339,8 +361,10 @@ def _read_log(database: sqlite3.Connection, trial_id: int) -> LogTail:
 
 def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     """Return the trial whose row of the table `trial` is ``row``."""
-    trial_id, run_id, cell_id, block, position, attempt, role, started, ended, *rest = row
-    kind, stage, reason, command, placement, nuisances, facts, *fault = rest
+    own = dict(zip(columns()["trial"], row, strict=True))
+    trial_id, run_id = own.pop("trial_id"), own.pop("run_id")
+    outcome = [own.pop(name) for name in _OF_OUTCOME]
+    fault = {name: own.pop(f"fault_{name}") for name in _OF_FAULT}
     found = database.execute(
         "SELECT name, delta_count, missing_reason FROM counter WHERE trial_id = ? ORDER BY rowid", (trial_id,)
     )
@@ -350,18 +374,10 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     )
     slices = database.execute("SELECT * FROM slice WHERE trial_id = ? ORDER BY round", (trial_id,))
     events = database.execute("SELECT event_json FROM event WHERE trial_id = ? ORDER BY number", (trial_id,))
-    trial = Trial(
-        cell_id=cell_id,
-        block=block,
-        position=position,
-        attempt=attempt,
-        role=TrialRole(role),
-        outcome=_read_outcome(kind, stage, reason),
-        started_unix_ns=started,
-        ended_unix_ns=ended,
-        command=decode_texts(command, "command"),
-        placement=None if placement is None else decode(Placement, load_object(placement), "placement"),
-        nuisances=decode(dict[str, str], load_object(nuisances), "nuisances"),
+    trial = from_columns(
+        Trial,
+        own,
+        outcome=_read_outcome(*outcome),
         recording=_read_recording(database, trial_id),
         samples=_read_samples(database, trial_id),
         counters={name: delta for name, delta, _ in counters if delta is not None},
@@ -371,10 +387,10 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
             decode(TrialEvent, load_object(text), "event") for (text,) in _of_trial(events, "event")
         ),
         threads=tuple(ThreadUsage(*columns) for columns in _of_trial(threads, "thread")),
-        facts=decode_trial_facts(facts),
-        fault=_read_fault(*fault),
+        fault=None if fault["kind"] is None else decode(Fault, fault, "fault"),
         slices=tuple(
             replace(Slice(*columns), counts=bool(columns[-1])) for _, *columns in _of_trial(slices, "slice")
         ),
     )
+    check_steps([trial.facts.find_rate.step] if trial.facts.find_rate else [])
     return TrialRecord(trial_id, run_id, trial)

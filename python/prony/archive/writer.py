@@ -18,11 +18,10 @@ from typing import BinaryIO, Self
 from prony.archive import codec
 from prony.archive.archive import open_archive
 from prony.archive.caps import check_caps, check_subjects, thinned
-from prony.archive.database import open_database
+from prony.archive.database import open_database, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
-from prony.archive.rows import insert_slices, insert_trial, latest_trial
-from prony.archive.schema import schema
+from prony.archive.rows import columns_of, insert_row, insert_slices, insert_trial, latest_trial
 from prony.errors import ArchiveError
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.observation import Slice
@@ -56,21 +55,8 @@ class ArchiveWriter:
 
     def record_subject(self, record: SubjectRecord) -> None:
         """Store a subject as it was resolved; a later record of the same name replaces it."""
-        row = (
-            record.name,
-            record.server_version,
-            record.interpreter,
-            record.lock_digest,
-            record.command_line,
-            codec.dump(dict(record.packages)),
-            codec.dump(dict(record.settings)),
-            codec.dump(encode(record.sandbox)),
-            codec.dump(encode(record.facts)),
-            record.unavailable,
-            record.entry_digest,
-        )
         with self._transaction():
-            self._database.execute("INSERT OR REPLACE INTO subject VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
+            insert_row(self._database, "subject", columns_of(record, "subject"), "INSERT OR REPLACE")
 
     def record_cell(self, cell: Cell, role: TrialRole) -> None:
         """Store a cell outside of the plan's grid, with an id of its own."""
@@ -190,23 +176,7 @@ def _durable(database: sqlite3.Connection) -> None:
 
 def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
     database.execute("INSERT INTO meta VALUES (?,?,?)", (FORMAT_VERSION, prony_version(), time.time_ns()))
-    database.execute(
-        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-        (
-            plan.name,
-            plan.title,
-            plan.question,
-            plan.text,
-            plan.profile,
-            plan.blocks,
-            plan.seed,
-            plan.source,
-            codec.dump(encode(plan.design)),
-            codec.dump(encode(plan.claims)),
-            codec.dump(encode(plan.originals)),
-            codec.dump(plan.notes),
-        ),
-    )
+    insert_row(database, "plan", columns_of(plan, "plan"))
     for cell in plan.cells:
         _insert_cell(database, cell, TrialRole.SUBJECT)
     if plan.calibration is not None:

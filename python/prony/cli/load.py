@@ -62,8 +62,8 @@ from prony.model.workload import (
 from prony.units import SECOND_NS, seconds
 
 if TYPE_CHECKING:
-    from prony.analysis.load_condition import LoadCondition
     from prony.analysis.load_pairs import LoadSide
+    from prony.analysis.objective import Condition
     from prony.engine.base import Engine
     from prony.model.recording import Recording
     from prony.reading.load import LoadReading
@@ -398,7 +398,7 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
     return paths_of(ask.path)
 
 
-def _condition(text: str) -> "LoadCondition":
+def _condition(text: str) -> "Condition":
     from prony.analysis.load_condition import parse_load_condition
 
     try:
@@ -436,7 +436,7 @@ def _measured(workload: Workload, address: Address, engine: "Engine", metrics: P
         return engine.run(workload, address, EngineSeat(cpus=()), on_event)
 
 
-def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
+def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
     from prony.cli.load_statuses import status_lines
     from prony.faces.as_json import document_json

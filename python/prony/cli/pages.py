@@ -112,7 +112,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
     from prony.faces.csv_files import new_folder
-    from prony.page.site import index_entry, index_page
+    from prony.page.several import index_entry, index_page
 
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:

@@ -12,18 +12,20 @@ from prony.diagnosis.kinds import Concerns
 from prony.diagnosis.knobs import Knob, Owner, knob_of
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.rules import RULES
-from prony.model.trial import Ok
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
     """Return the findings of all rules in one trial, each with the subject's setting that it is about."""
-    found = (finding for rule in RULES.values() for finding in rule(evidence))
-    return [replace(finding, knob=_knob(finding, evidence)) for finding in found]
+    return [
+        replace(finding, rule=name, knob=_knob(finding, evidence))
+        for name, rule in RULES.items()
+        for finding in rule(evidence)
+    ]
 
 
 def observe(evidence: Evidence) -> Observed:
     """Return the findings in one trial, and what it used where it ran its window."""
-    usage = consumption_of(evidence) if isinstance(evidence.trial.outcome, Ok) else None
+    usage = consumption_of(evidence) if evidence.is_ok else None
     return Observed(tuple(diagnose(evidence)), usage)
 
 

@@ -7,26 +7,27 @@ most of their time, and else said beside it; so are connections always, which ma
 
 from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_others, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
-from prony.model.facts import SubjectFacts
-from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
+ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
+KEEP_OPEN = Advice(
+    "keep connections to others", "make one client or pool when the app starts, and use it for all requests"
+)
 ASKED_OFTEN = Symptom(
     "many questions a request",
     Meaning(
         Bearing.LIMITS_IDLE,
         OF_THE_WAITING,
         Experiment("fewer questions", "measure a page that asks once; throughput rises"),
+        ASK_ONCE,
     ),
-    Sentence(
-        "for each request it sent {sent:.0f} messages to others (port {port:d}): as many questions, one "
-        "after the other",
-        "for each request it sent many messages to others",
-    ),
-    Traits(cause="how often each request asks others"),
+    "for each request it sent {sent:.0f} messages to others (port {port:d}): as many questions, one "
+    "after the other",
+    shared="for each request it sent many messages to others",
+    traits=Traits(cause="how often each request asks others"),
 )
 """``sent`` for each request, most to ``port``."""
 CONNECTED_OFTEN = Symptom(
@@ -35,17 +36,12 @@ CONNECTED_OFTEN = Symptom(
         Bearing.ADDS,
         OF_THE_WAITING,
         Experiment("connections that are kept", "measure with connections that stay open; throughput rises"),
+        KEEP_OPEN,
     ),
-    Sentence(
-        "for each request it opened {connects:.1f} connections to others, {opened} in all",
-        "for each request it opened connections to others",
-    ),
+    "for each request it opened {connects:.1f} connections to others, {opened} in all",
+    shared="for each request it opened connections to others",
 )
 """``connects`` for each request, ``opened`` in all: by the whole machine where that is its network."""
-ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
-KEEP_OPEN = Advice(
-    "keep connections to others", "make one client or pool when the app starts, and use it for all requests"
-)
 
 _LEAST_SENT, _LEAST_CONNECTS = 20, 0.5
 # Of its threads' time.
@@ -58,28 +54,25 @@ _MOST_A_QUESTION_NS = MILLISECOND_NS
 def asked_often(evidence: Evidence) -> list[Finding]:
     """Return a finding when it sent 20 messages or opened half a connection to others for each request."""
     usage, outgoing = consumption_of(evidence), outgoing_of(evidence)
-    if usage is None or not isinstance(evidence.trial.outcome, Ok) or usage.done < _LEAST_REQUESTS:
+    if usage is None or not evidence.is_ok or usage.done < _LEAST_REQUESTS:
         return []
     found = []
     opened = opened_to_others(evidence)
     if opened >= _LEAST_CONNECTS * usage.done:
         numbers = {"connects": opened / usage.done, "opened": float(opened)}
         # Others may have opened them on the host's network, and a router to its own workers.
-        found.append((CONNECTED_OFTEN, Confidence.POSSIBLE, numbers, KEEP_OPEN))
+        found.append(Finding(CONNECTED_OFTEN, Confidence.POSSIBLE, numbers))
     if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
         numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
-        found.append((ASKED_OFTEN, _sure(evidence, usage, outgoing.sent), numbers, ASK_ONCE))
-    return [
-        Finding("D44", kind, sure, numbers=numbers, advice=advice, shareable=True)
-        for kind, sure, numbers, advice in found
-    ]
+        found.append(Finding(ASKED_OFTEN, _sure(evidence, usage, outgoing.sent), numbers))
+    return found
 
 
 def opened_to_others(evidence: Evidence) -> int:
     """Return how many connections were opened in its network that are not the generator's; none where nobody
     else is known to be asked: a frontend, or a server's own router, opens some to its workers.
     """
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    facts = evidence.facts
     asks = facts.services or any(name.startswith("asked.") for name in evidence.trial.counters)
     return 0 if facts.frontend or not asks else opened_by_others(evidence) or 0
 

@@ -7,13 +7,12 @@ database, a slow client. Rules on what it waits for name that first.
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, waits
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
-from prony.model.trial import Ok
 from prony.units import SECOND_NS
 
 # The generator's requests in flight include what is on its way; only more of them than slots must queue.
@@ -32,15 +31,13 @@ ADD_THREADS = Advice(
 )
 SLOTS_BUSY = Symptom(
     "workers and threads busy",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS),
-    Sentence(
-        "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
-        "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
-        "else{waits:, mostly}",
-        "all its workers and threads had requests, and others waited, while its CPUs were not busy: it "
-        "waits for something else{waits:, mostly}",
-    ),
-    Traits(cause="its number of workers and threads", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS, ADD_THREADS),
+    "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
+    "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
+    "else{waits:, mostly}",
+    shared="all its workers and threads had requests, and others waited, while its CPUs were not busy: it "
+    "waits for something else{waits:, mostly}",
+    traits=Traits(cause="its number of workers and threads", closely=Closely.WAITS),
 )
 """All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs.
     Name ``waits``: what its threads wait for most of their time, if known."""
@@ -59,21 +56,11 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
     """
     usage = consumption_of(evidence)
     sure = slots_busy(evidence, usage)
-    if usage is None or sure is None or has_few(usage) or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or sure is None or has_few(usage) or not evidence.is_ok:
         return []
     idle = usage.time.get(ThreadState.IDLE, 0.0) > _MOSTLY
     sure = Confidence.LIKELY if idle or has_idle_slots(evidence) else sure
-    return [
-        Finding(
-            rule="D17",
-            kind=SLOTS_BUSY,
-            confidence=sure,
-            numbers=_numbers(usage),
-            names=waits(usage),
-            advice=ADD_THREADS,
-            shareable=True,
-        )
-    ]
+    return [Finding(SLOTS_BUSY, sure, _numbers(usage), waits(usage))]
 
 
 def _numbers(usage: Consumption) -> dict[str, float]:

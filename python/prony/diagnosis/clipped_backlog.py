@@ -4,7 +4,7 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.listen_queue import full_queues, overflowed_queue
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 
@@ -13,9 +13,9 @@ RAISE_SOMAXCONN = Advice(
 )
 BACKLOG_CLIPPED = Symptom(
     "backlog clipped",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence("it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"),
-    Traits(cause="a listen queue that the kernel cut short"),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SOMAXCONN),
+    "it asked for a listen queue of {asked:d}, and the kernel gave {given:d}",
+    traits=Traits(cause="a listen queue that the kernel cut short"),
 )
 """``asked`` for, and ``given``."""
 
@@ -30,12 +30,4 @@ def clipped_backlog(evidence: Evidence) -> list[Finding]:
     given = next((queue.limit for queue in queues if queue.process == "server"), None)
     if asked is None or given is None or given >= asked:
         return []
-    return [
-        Finding(
-            rule="D03",
-            kind=BACKLOG_CLIPPED,
-            confidence=Confidence.CERTAIN,
-            numbers={"asked": asked, "given": given},
-            advice=RAISE_SOMAXCONN,
-        )
-    ]
+    return [Finding(BACKLOG_CLIPPED, Confidence.CERTAIN, {"asked": asked, "given": given})]

@@ -7,31 +7,26 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 from prony.analysis.generator import closes_each
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import FULL_CPU, KEEP_ALIVE, KEPT_OPEN
-from prony.model.trial import Ok
 from prony.units import MICROSECOND_NS
 
 WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
 CLOSED_AFTER_EACH = Symptom(
     "closed after each reply",
-    Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN),
-    Sentence(
-        "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
-        "it closed each connection after one reply: each request pays for a connect",
-    ),
-    Traits(concerns=Concerns.CLIENTS),
+    Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
+    "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
+    shared="it closed each connection after one reply: each request pays for a connect",
+    traits=Traits(concerns=Concerns.CLIENTS),
 )
 """``reconnects``, for ``done`` requests."""
 CONNECTS_FILL_CPU = Symptom(
     "connects fill its CPU",
-    Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN),
-    Sentence(
-        "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
-        "{page_cpu_ns:duration} of CPU each, of which a connect is a large part",
-        "it closed each connection after one reply, and connects are a large part of what fills its CPU",
-    ),
-    Traits(cause="the connects that it makes necessary", concerns=Concerns.CLIENTS),
+    Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
+    "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
+    "{page_cpu_ns:duration} of CPU each, of which a connect is a large part",
+    shared="it closed each connection after one reply, and connects are a large part of what fills its CPU",
+    traits=Traits(cause="the connects that it makes necessary", concerns=Concerns.CLIENTS),
 )
 """As before; ``page_cpu_ns``: its CPU time for a valid reply."""
 
@@ -47,26 +42,15 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
     Connections that ended with a failure do not count: of a time-out the generator closes them itself.
     """
     recording, offered = evidence.trial.recording, evidence.cell.workload.request.keep_alive
-    if recording is None or not offered or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not offered or not evidence.is_ok:
         return []
     if recording.completed.ok < _LEAST_REPLIES or not closes_each(recording):
         return []
     page_cpu_ns = _of_full_cpu(evidence)
     more = {} if page_cpu_ns is None else {"page_cpu_ns": page_cpu_ns}
-    return [
-        Finding(
-            rule="D12",
-            kind=CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH,
-            confidence=Confidence.LIKELY if more else Confidence.CERTAIN,
-            numbers={
-                "reconnects": recording.connections.reconnects or 0,
-                "done": recording.completed.all,
-                **more,
-            },
-            advice=KEEP_ALIVE,
-            shareable=True,
-        )
-    ]
+    numbers = {"reconnects": recording.connections.reconnects or 0, "done": recording.completed.all, **more}
+    sure = Confidence.LIKELY if more else Confidence.CERTAIN
+    return [Finding(CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH, sure, numbers)]
 
 
 def _of_full_cpu(evidence: Evidence) -> float | None:

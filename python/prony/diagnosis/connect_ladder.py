@@ -7,7 +7,7 @@ way, the times of connects show it all the same.
 
 from prony.analysis.latency import Times, read_distribution
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.recording import Distribution
 from prony.units import SECOND_NS
@@ -15,11 +15,9 @@ from prony.units import SECOND_NS
 CONNECTS_REPEATED = Symptom(
     "connects repeated",
     Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "{share:.1%} of {connects:n connect} took {retries}: the first request was lost, and no queue "
-        "here counted it",
-        "connects took {retries}: the first request was lost, and no queue here counted it",
-    ),
+    "{share:.1%} of {connects:n connect} took {retries}: the first request was lost, and no queue "
+    "here counted it",
+    shared="connects took {retries}: the first request was lost, and no queue here counted it",
 )
 """``share`` of the ``connects`` that took 1, 3 or 7 s."""
 
@@ -40,15 +38,7 @@ def connect_ladder(evidence: Evidence) -> list[Finding]:
     share = _share(times)
     if share < _LEAST_SHARE or not counters.get("TCPSynRetrans", 0):
         return []
-    return [
-        Finding(
-            rule="D04",
-            kind=CONNECTS_REPEATED,
-            confidence=Confidence.LIKELY,
-            numbers={"share": share, "connects": times.count},
-            shareable=True,
-        )
-    ]
+    return [Finding(CONNECTS_REPEATED, Confidence.LIKELY, {"share": share, "connects": times.count})]
 
 
 def may_be_a_ladder(found: Distribution | None) -> bool:

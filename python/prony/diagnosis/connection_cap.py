@@ -7,14 +7,11 @@ taken: sock_diag(7), connections at its address less those that wait to be accep
 from collections.abc import Sequence
 
 from prony.analysis.accept_queue import entrance, starvation
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned, declared_entry
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
-from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
-from prony.model.trial import Ok
 
 RAISE_CONNECTION_CAP = Advice(
     "raise the cap of connections",
@@ -23,12 +20,10 @@ RAISE_CONNECTION_CAP = Advice(
 )
 CONNECTION_CAP = Symptom(
     "connections at a cap",
-    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
-        "waited in its listen queue all the time: throughput and latency describe only those it took"
-    ),
-    Traits(cause="its cap of open connections", concerns=Concerns.CLIENTS),
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS, RAISE_CONNECTION_CAP),
+    "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
+    "waited in its listen queue all the time: throughput and latency describe only those it took",
+    traits=Traits(cause="its cap of open connections", concerns=Concerns.CLIENTS),
 )
 """``cap``: how many it has open at most, of ``connections``; ``waiting``: those in its queue, always."""
 
@@ -47,9 +42,9 @@ def connection_cap(evidence: Evidence) -> list[Finding]:
     Certain: one of its settings says so many connections.
     """
     starved = starvation(evidence.trial.recording)
-    if starved is None or not isinstance(evidence.trial.outcome, Ok):
+    if starved is None or not evidence.is_ok:
         return []
-    taken, waiting = _taken(window_samples(evidence.trial.samples))
+    taken, waiting = _taken(evidence.samples)
     if len(taken) < _LEAST_LOOKS:
         return []
     cap = max(taken)
@@ -57,13 +52,7 @@ def connection_cap(evidence: Evidence) -> list[Finding]:
     if sure is None or not (_alike(min(taken), cap) and _alike(starved.served, cap)):
         return []
     return [
-        Finding(
-            rule="D09",
-            kind=CONNECTION_CAP,
-            confidence=sure,
-            numbers={"cap": cap, "waiting": waiting, "connections": starved.connections},
-            advice=RAISE_CONNECTION_CAP,
-        )
+        Finding(CONNECTION_CAP, sure, {"cap": cap, "waiting": waiting, "connections": starved.connections})
     ]
 
 
@@ -89,7 +78,7 @@ def _how_sure(evidence: Evidence, cap: int) -> Confidence | None:
     connection, and each process may have accepted another one. Of a server whose workers nobody knows only
     its settings say.
     """
-    declared = _facts(evidence).declared
+    declared = evidence.facts.declared
     if cap > (declared.slots or 0) and _is_set(evidence, cap):
         return Confidence.CERTAIN
     if declared.slots is None or cap <= declared.slots + (declared.processes or 1):
@@ -98,7 +87,7 @@ def _how_sure(evidence: Evidence, cap: int) -> Confidence | None:
 
 
 def _is_set(evidence: Evidence, cap: int) -> bool:
-    facts = _facts(evidence)
+    facts = evidence.facts
     settings = {**declared_entry(facts, "settings"), **evidence.cell.subject.settings}
     limits = [value for name, value in settings.items() if "connection" in name and type(value) is int]
     own = [one * (facts.declared.processes or 1) - cap for one in limits]
@@ -107,7 +96,3 @@ def _is_set(evidence: Evidence, cap: int) -> bool:
 
 def _alike(count: int, cap: int) -> bool:
     return abs(count - cap) <= max(1, _FLAT * cap)
-
-
-def _facts(evidence: Evidence) -> SubjectFacts:
-    return evidence.subject.facts if evidence.subject else SubjectFacts()

@@ -32,13 +32,13 @@ from statistics import fmean
 
 from prony.analysis.accept_queue import accept_queues, overflows_of, starvation
 from prony.analysis.missing import Missing
-from prony.analysis.resources import cpu_share, window_samples
+from prony.analysis.resources import cpu_share
 from prony.analysis.summary import Estimate, estimate_mean
 from prony.analysis.validity import other_load, subject_cpu_ns
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
-from prony.model.facts import HotCode, SubjectFacts
+from prony.model.facts import HotCode
 from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -61,13 +61,11 @@ class Pool:
 
 def pool_of(evidence: Evidence) -> Pool | None:
     """Return the connections of a trial to others; null: none, or hardly anybody was seen to wait for one."""
-    counters, recording = evidence.trial.counters, evidence.trial.recording
-    outgoing = outgoing_of(evidence)
+    counters, outgoing = evidence.trial.counters, outgoing_of(evidence)
     looks, waited = counters.get("threads.looks", 0), counters.get("threads.downstream", 0)
-    length_ns = recording.window.length_ns if recording else None
-    if outgoing is None or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:
+    if outgoing is None or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not evidence.length_ns:
         return None
-    threads = counters.get("threads.alive_ns", 0) / length_ns
+    threads = counters.get("threads.alive_ns", 0) / evidence.length_ns
     busy = min(waited / looks * threads / outgoing.connections, 1.0)
     return Pool(outgoing.connections, busy, outgoing.port)
 
@@ -89,7 +87,7 @@ class OwnConnections:
 
 def outgoing_of(evidence: Evidence) -> OwnConnections | None:
     """Return the connections to others; null: none was seen."""
-    samples = [one for one in window_samples(evidence.trial.samples) if one.gauges.get("downstream.port")]
+    samples = [one for one in evidence.samples if one.gauges.get("downstream.port")]
     seen = [one.gauges for one in samples if one.gauges.get("downstream.connections")]
     if not seen:
         return None
@@ -116,8 +114,7 @@ def opened_by_others(evidence: Evidence) -> int | None:
 
 
 def _sent_a_reply(evidence: Evidence, samples: Sequence[Sample]) -> float | None:
-    recording = evidence.trial.recording
-    length_ns = recording.window.length_ns if recording else None
+    recording, length_ns = evidence.trial.recording, evidence.length_ns
     span_ns = samples[-1].monotonic_ns - samples[0].monotonic_ns
     if not recording or not length_ns or not span_ns or "downstream.sent" not in samples[0].gauges:
         return None
@@ -203,8 +200,7 @@ def is_each_alone(at_a_time: float | None, in_flight: float | None) -> bool:
 
 def consumption_of(evidence: Evidence) -> Consumption | None:
     """Return what a trial used; null without a load, or a window."""
-    recording = evidence.trial.recording
-    length_ns = recording.window.length_ns if recording else None
+    recording, length_ns = evidence.trial.recording, evidence.length_ns
     if recording is None or length_ns is None or not recording.completed.all:
         return None
     length_s = seconds(length_ns)
@@ -215,7 +211,7 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         asked_per_s=recording.account.scheduled / length_s if recording.is_open else None,
         in_flight=in_flight,
         shares=_shares(evidence, recording, length_ns, in_flight),
-        slots=_facts(evidence).of_server.slots,
+        slots=evidence.facts.of_server.slots,
         time=_time(evidence.trial.counters, length_ns, in_flight),
         looks=evidence.trial.counters.get("threads.looks", 0),
         contended=_contended(evidence, length_ns),
@@ -243,16 +239,12 @@ def _time(counters: Mapping[str, int], length_ns: int, in_flight: float) -> dict
     return with_idle(shares, in_flight * length_ns / alive_ns) if alive_ns else shares
 
 
-def _facts(evidence: Evidence) -> SubjectFacts:
-    return evidence.subject.facts if evidence.subject else SubjectFacts()
-
-
 def _shares(
     evidence: Evidence, recording: Recording, length_ns: int, in_flight: float
 ) -> dict[Resource, float]:
-    slots, cpu = _facts(evidence).of_server.slots, _cpu_cores(evidence, length_ns)
+    slots, cpu = evidence.facts.of_server.slots, _cpu_cores(evidence, length_ns)
     cpus, fillable = capacity_of(evidence), _fillable(evidence)
-    queues = accept_queues(window_samples(evidence.trial.samples)).values()
+    queues = accept_queues(evidence.samples).values()
     generator, pool = _generator(recording, length_ns), pool_of(evidence)
     waits = _unaccepted(evidence) or (generator or 0.0) > _MOST_GENERATOR
     found = {
@@ -278,7 +270,7 @@ def _contended(evidence: Evidence, length_ns: int) -> bool:
     counters = evidence.trial.counters
     ready_ns, stalled_ns = counters.get("threads.queue_ns"), counters.get("cgroup.server.cpu_stalled_ns")
     if ready_ns is not None:
-        return ready_ns / length_ns > _MOST_READY * (_facts(evidence).of_server.slots or 1)
+        return ready_ns / length_ns > _MOST_READY * (evidence.facts.of_server.slots or 1)
     if stalled_ns is not None:
         return stalled_ns / length_ns > _MOST_STALLED
     others = other_load(counters)
@@ -293,7 +285,7 @@ def _cpu_cores(evidence: Evidence, length_ns: int) -> float | None:
     counters, placement = evidence.trial.counters, evidence.trial.placement
     used_ns = subject_cpu_ns(counters)
     if not used_ns:
-        sampled = cpu_share(window_samples(evidence.trial.samples))
+        sampled = cpu_share(evidence.samples)
         return None if isinstance(sampled, Missing) else sampled
     shared_ns = counters.get("prony.cpu_ns", 0) if placement and placement.shared else 0
     return (used_ns + shared_ns) / length_ns
@@ -310,12 +302,12 @@ def capacity_of(evidence: Evidence) -> float | None:
 
 def fills_one_core(evidence: Evidence) -> bool:
     """Return whether a process of the server runs one thread of the application's code at a time."""
-    return declared_entry(_facts(evidence), "server").get("language") in _ONE_CORE_A_PROCESS
+    return declared_entry(evidence.facts, "server").get("language") in _ONE_CORE_A_PROCESS
 
 
 def _fillable(evidence: Evidence) -> int | None:
     """Return how many cores its processes can fill; null where threads run at once, or others run beside."""
-    facts = _facts(evidence)
+    facts = evidence.facts
     alone = facts.frontend is None and not facts.services
     return facts.declared.processes if alone and fills_one_core(evidence) else None
 

@@ -7,7 +7,7 @@ control group (psi.rst).
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.diagnosis.knobs import Turned
 
 WITH_TURNS = Consequence("with waits for a turn", "latency contains waits for a turn on its CPUs")
@@ -21,11 +21,8 @@ FEWER_WORKERS = Advice(
 )
 CROWDED = Symptom(
     "more ready than CPUs",
-    Meaning(Bearing.ADDS, WITH_TURNS, FEWER_PROCESSES),
-    Sentence(
-        "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
-        "more of its threads were ready to run than it has CPUs: they took turns",
-    ),
+    Meaning(Bearing.ADDS, WITH_TURNS, FEWER_PROCESSES, FEWER_WORKERS),
+    "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
 )
 """``ready``: how many of its threads ran or could have run, on average, on ``cpus``."""
 
@@ -37,9 +34,7 @@ _LEAST_STALLED = 0.3
 
 def crowded(evidence: Evidence) -> list[Finding]:
     """Return a finding when twice as many threads as the server has CPUs were ready or ran, on average."""
-    recording, placement = evidence.trial.recording, evidence.trial.placement
-    length_ns = recording.window.length_ns if recording else None
-    counters = evidence.trial.counters
+    placement, length_ns, counters = evidence.trial.placement, evidence.length_ns, evidence.trial.counters
     times = [counters.get(name) for name in ("threads.run_ns", "threads.queue_ns")]
     stalled_ns = counters.get("cgroup.server.cpu_stalled_ns")
     if not length_ns or placement is None or not placement.server_cpus or None in times or stalled_ns is None:
@@ -47,12 +42,4 @@ def crowded(evidence: Evidence) -> list[Finding]:
     ready, cpus = sum(time or 0 for time in times) / length_ns, len(placement.server_cpus)
     if ready <= _LEAST_READY * cpus or stalled_ns / length_ns <= _LEAST_STALLED:
         return []
-    return [
-        Finding(
-            rule="D36",
-            kind=CROWDED,
-            confidence=Confidence.POSSIBLE,
-            numbers={"ready": ready, "cpus": cpus},
-            advice=FEWER_WORKERS,
-        )
-    ]
+    return [Finding(CROWDED, Confidence.POSSIBLE, {"ready": ready, "cpus": cpus})]

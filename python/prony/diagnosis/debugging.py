@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 
 WITH_CHECKS = Consequence(
     "with checks of development", "CPU for a request contains checks that production does without"
@@ -19,8 +19,8 @@ NO_DEBUG = Experiment("production mode", "measure it as in production; CPU for a
 TURN_DEBUG_OFF = Advice("turn development mode off", "start it as in production")
 DEBUGGING = Symptom(
     "development mode",
-    Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG),
-    Sentence("it runs in a mode for development: {sign}"),
+    Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG, TURN_DEBUG_OFF),
+    "it runs in a mode for development: {sign}",
 )
 """Name ``sign``: what shows it."""
 
@@ -49,15 +49,7 @@ def debugging(evidence: Evidence) -> list[Finding]:
     if not signs:
         return []
     sign, sure = min(signs, key=lambda one: list(Confidence).index(one[1]))
-    return [
-        Finding(
-            rule="D33",
-            kind=DEBUGGING,
-            confidence=sure,
-            names={"sign": sign},
-            advice=TURN_DEBUG_OFF,
-        )
-    ]
+    return [Finding(DEBUGGING, sure, names={"sign": sign})]
 
 
 def _certain_signs(evidence: Evidence) -> list[tuple[str, Confidence]]:

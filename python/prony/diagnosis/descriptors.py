@@ -5,10 +5,9 @@
 
 import re
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 
 MORE_DESCRIPTORS = Experiment(
@@ -22,19 +21,17 @@ TAKE_EPOLL = Advice(
 )
 DESCRIPTORS_USED_UP = Symptom(
     "descriptors used up",
-    Meaning(Bearing.LIMITS, OF_THE_SERVED, MORE_DESCRIPTORS),
-    Sentence("it has no file descriptor left{limit: of}"),
-    Traits(cause="its limit of open files"),
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, MORE_DESCRIPTORS, RAISE_SERVER_DESCRIPTORS),
+    "it has no file descriptor left{limit: of}",
+    traits=Traits(cause="its limit of open files"),
 )
 """``used`` of ``limit`` open files, of the process that is nearest to its own."""
 SELECT_FULL = Symptom(
     "select() full",
-    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "it waits for connections with select(), which knows {select_most} descriptors, and "
-        "{connections:n connection} were open"
-    ),
-    Traits(cause="select()"),
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS, TAKE_EPOLL),
+    "it waits for connections with select(), which knows {select_most} descriptors, and "
+    "{connections:n connection} were open",
+    traits=Traits(cause="select()"),
 )
 """``connections`` at its address at most; select(2) knows 1,024 descriptors."""
 
@@ -64,15 +61,7 @@ def descriptors(evidence: Evidence) -> list[Finding]:
     if not (said or (share is not None and share >= _NEARLY_ALL)):
         return []
     known = {} if used is None or limit is None else {"used": used, "limit": limit}
-    return [
-        Finding(
-            rule="D08",
-            kind=DESCRIPTORS_USED_UP,
-            confidence=_sure(evidence, share) if said else Confidence.LIKELY,
-            numbers=known,
-            advice=RAISE_SERVER_DESCRIPTORS,
-        )
-    ]
+    return [Finding(DESCRIPTORS_USED_UP, _sure(evidence, share) if said else Confidence.LIKELY, known)]
 
 
 def _sure(evidence: Evidence, share: float | None) -> Confidence:
@@ -84,13 +73,7 @@ def _sure(evidence: Evidence, share: float | None) -> Confidence:
 
 
 def _select(evidence: Evidence) -> Finding:
-    counts = [one.gauges.get("established.server", 0) for one in window_samples(evidence.trial.samples)]
+    counts = [one.gauges.get("established.server", 0) for one in evidence.samples]
     signs = max(counts, default=0) >= _NEARLY_SAID * _MOST_OF_SELECT, went_without(evidence.trial)
     sure = {0: Confidence.POSSIBLE, 1: Confidence.LIKELY, 2: Confidence.CERTAIN}[sum(signs)]
-    return Finding(
-        rule="D08",
-        kind=SELECT_FULL,
-        confidence=sure,
-        numbers={"connections": max(counts, default=0)},
-        advice=TAKE_EPOLL,
-    )
+    return Finding(SELECT_FULL, sure, {"connections": max(counts, default=0)})

@@ -5,11 +5,10 @@ which threads sleep: fsync, fdatasync, pread and pwrite.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model.trial import Ok
 
 NO_LOG = Experiment(
     "without its log", "measure with its log off, or in memory; the tail of the latency falls"
@@ -21,12 +20,10 @@ LOG_LATER = Advice(
 )
 DISK_WAITED = Symptom(
     "waited for the disk",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOG),
-    Sentence(
-        "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
-        "its threads mostly waited for the disk",
-    ),
-    Traits(cause="the disk", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOG, LOG_LATER),
+    "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
+    shared="its threads mostly waited for the disk",
+    traits=Traits(cause="the disk", closely=Closely.WAITS),
 )
 """``share``: of its threads' time."""
 
@@ -51,15 +48,6 @@ def disk(evidence: Evidence) -> list[Finding]:
         or share < _LEAST_OF_WORK * work
     ):
         return []
-    if not isinstance(evidence.trial.outcome, Ok):
+    if not evidence.is_ok:
         return []
-    return [
-        Finding(
-            rule="D34",
-            kind=DISK_WAITED,
-            confidence=Confidence.LIKELY,
-            numbers={"share": share},
-            advice=LOG_LATER,
-            shareable=True,
-        )
-    ]
+    return [Finding(DISK_WAITED, Confidence.LIKELY, {"share": share})]

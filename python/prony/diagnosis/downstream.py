@@ -9,20 +9,17 @@ requests it worked on, that says more (D43).
 from prony.diagnosis.consumption import Resource, consumption_of, pool_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, is_known
-from prony.diagnosis.kinds import Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING, RAISE_POOL
-from prony.model.trial import Ok
 
 LARGER_POOL = Experiment("a larger pool", "measure with twice the connections to others; throughput rises")
 DOWNSTREAM_BUSY = Symptom(
     "waited for another server",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, LARGER_POOL),
-    Sentence(
-        "its {connections:n connection} to others (port {port:d}) waited for replies {share:.0%} of the "
-        "time, and more requests were open",
-        "its connections to others waited for replies all the time, and more requests were open",
-    ),
-    Traits(cause="what it asks of others", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, LARGER_POOL, RAISE_POOL),
+    "its {connections:n connection} to others (port {port:d}) waited for replies {share:.0%} of the "
+    "time, and more requests were open",
+    shared="its connections to others waited for replies all the time, and more requests were open",
+    traits=Traits(cause="what it asks of others", closely=Closely.WAITS),
 )
 """``connections`` to others, on average busy ``share`` of the time; ``port``: of the busiest peer."""
 
@@ -46,15 +43,7 @@ def downstream(evidence: Evidence) -> list[Finding]:
         return []
     if pool.busy < LEAST_BUSY_POOL or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
         return []
-    if usage.in_flight < _LEAST_WAITING * pool.connections or not isinstance(evidence.trial.outcome, Ok):
+    if usage.in_flight < _LEAST_WAITING * pool.connections or not evidence.is_ok:
         return []
-    return [
-        Finding(
-            rule="D35",
-            kind=DOWNSTREAM_BUSY,
-            confidence=Confidence.LIKELY,
-            numbers={"connections": round(pool.connections), "share": pool.busy, "port": pool.port},
-            advice=RAISE_POOL,
-            shareable=True,
-        )
-    ]
+    numbers = {"connections": round(pool.connections), "share": pool.busy, "port": pool.port}
+    return [Finding(DOWNSTREAM_BUSY, Confidence.LIKELY, numbers)]

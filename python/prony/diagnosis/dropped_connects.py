@@ -5,28 +5,24 @@ the rest was dropped for another reason: no memory, no route, a full queue of ha
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 
 RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
 HALF_OPEN_QUEUE_FULL = Symptom(
     "queue of half-open connections full",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "{dropped:n request} to connect dropped although the listen queue had room: the queue of "
-        "half-open connections was full"
-    ),
-    Traits(cause="the queue of half-open connections", turned_away="dropped"),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SYN_BACKLOG),
+    "{dropped:n request} to connect dropped although the listen queue had room: the queue of "
+    "half-open connections was full",
+    traits=Traits(cause="the queue of half-open connections", turned_away="dropped"),
 )
 """``dropped`` requests to connect, ``half_open``: those that the kernel counts under this reason."""
 CONNECTS_DROPPED = Symptom(
     "connects dropped",
     Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "{dropped:n request} to connect dropped although the listen queue had room: the kernel lacked "
-        "memory or a route"
-    ),
-    Traits(cause="dropped connects", turned_away="dropped"),
+    "{dropped:n request} to connect dropped although the listen queue had room: the kernel lacked "
+    "memory or a route",
+    traits=Traits(cause="dropped connects", turned_away="dropped"),
 )
 """``dropped`` requests to connect."""
 
@@ -42,12 +38,6 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     if dropped <= 0:
         return []
     ours = not evidence.is_on_host
-    return [
-        Finding(
-            rule="D02",
-            kind=HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED,
-            confidence=Confidence.LIKELY if ours else Confidence.POSSIBLE,
-            numbers={"dropped": dropped, "half_open": half_open},
-            advice=RAISE_SYN_BACKLOG if half_open else None,
-        )
-    ]
+    numbers = {"dropped": dropped, "half_open": half_open}
+    sure = Confidence.LIKELY if ours else Confidence.POSSIBLE
+    return [Finding(HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED, sure, numbers)]

@@ -13,7 +13,7 @@ from prony.analysis.generator import (
     server_lacked_ports,
 )
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS
 
 FRESH_NETWORK = Experiment(
@@ -25,12 +25,10 @@ OWN_NETWORK = Advice(
 )
 PORTS_KEPT_BY_EARLIER = Symptom(
     "ports kept by earlier trials",
-    Meaning(Bearing.LIMITS, OF_ERRORS, FRESH_NETWORK),
-    Sentence(
-        "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's network,"
-        " which has {ports:n port}"
-    ),
-    Traits(cause="ports that earlier trials keep"),
+    Meaning(Bearing.LIMITS, OF_ERRORS, FRESH_NETWORK, OWN_NETWORK),
+    "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's network,"
+    " which has {ports:n port}",
+    traits=Traits(cause="ports that earlier trials keep"),
 )
 """``carried``: sockets in TIME_WAIT when the trial began; ``ports`` of the host's network."""
 
@@ -56,12 +54,4 @@ def earlier_trials(evidence: Evidence) -> list[Finding]:
         sure = Confidence.CERTAIN
     else:
         sure = Confidence.LIKELY if carried > own else Confidence.POSSIBLE
-    return [
-        Finding(
-            rule="D06",
-            kind=PORTS_KEPT_BY_EARLIER,
-            confidence=sure,
-            numbers={"carried": carried, "ports": ports},
-            advice=OWN_NETWORK,
-        )
-    ]
+    return [Finding(PORTS_KEPT_BY_EARLIER, sure, {"carried": carried, "ports": ports})]

@@ -1,15 +1,18 @@
 """The evidence of a rule and its findings: values (`prony.diagnosis.kinds`: what is said of them)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.analysis.resources import window_length_ns, window_samples
 from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
+from prony.model.facts import SubjectFacts
+from prony.model.observation import Sample
 from prony.model.plan import Cell
 from prony.model.sandbox import Network
 from prony.model.shown import INTERNAL
-from prony.model.trial import SubjectRecord, Trial
+from prony.model.trial import Ok, SubjectRecord, Trial
 
 
 class Confidence(StrEnum):
@@ -41,12 +44,38 @@ class Evidence:
         """Whether the network's counters are the whole machine's."""
         return self.subject is not None and self.subject.sandbox.network is Network.HOST
 
+    @property
+    def is_ok(self) -> bool:
+        """Whether the trial counts."""
+        return isinstance(self.trial.outcome, Ok)
+
+    @property
+    def facts(self) -> SubjectFacts:
+        """What is known of the subject; nothing where it is not recorded."""
+        return self.subject.facts if self.subject else SubjectFacts()
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the window."""
+        return window_samples(self.trial.samples)
+
+    @property
+    def sampled_ns(self) -> int:
+        """How long it was from the window's first sample to its last; 0 without one."""
+        return window_length_ns(self.samples)
+
+    @property
+    def length_ns(self) -> int | None:
+        """How long the window was; null: it has no length."""
+        return self.trial.recording.window.length_ns if self.trial.recording else None
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a rule: its kind, its numbers and names, and advice, if there is any."""
+    """A finding of a rule: its kind, its numbers and names, and advice: its kind's, where none is given."""
 
-    rule: str
+    rule: str = field(default="", kw_only=True)
+    """The number under which the rule is listed."""
     kind: Symptom
     confidence: Confidence
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -54,25 +83,20 @@ class Finding:
     names: Mapping[str, str] = field(default_factory=dict)
     """Behind it, by what they name."""
     advice: Advice | None = field(default=None, metadata=INTERNAL)
-    shareable: bool = field(default=False, metadata=INTERNAL)
-    """Without the numbers of one trial it says the same of several subjects."""
     affected: Affected | None = field(default=None, metadata=INTERNAL)
     """What a limit of the generator may have moved."""
     knob: Knob | None = None
     """The subject's setting that the advice turns."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "advice", self.advice or self.kind.meaning.advice)
+
     @property
     def alike(self) -> object:
         """The key that findings with the same meaning share."""
-        numbers = () if self.shareable else tuple(sorted(self.numbers.items()))
-        return (
-            self.rule,
-            self.kind,
-            self.confidence,
-            self.affected,
-            tuple(sorted(self.names.items())),
-            numbers,
-        )
+        numbers = {} if self.kind.is_shareable else self.numbers
+        named = (tuple(sorted(one.items())) for one in (self.names, numbers))
+        return self.kind, self.confidence, self.affected, *named
 
 
 SERVER_ROLES = ("server", "master", "worker", "other")

@@ -9,7 +9,6 @@ replies are due, says which.
 
 from statistics import fmean
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.asked_often import KEEP_OPEN, opened_to_others
 from prony.diagnosis.consumption import (
     Consumption,
@@ -20,12 +19,10 @@ from prony.diagnosis.consumption import (
     pool_of,
 )
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model.facts import SubjectFacts
-from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
 QUICKER_PEER = Experiment(
@@ -73,106 +70,87 @@ _HOW_MANY = (
 )
 LOOP_BLOCKED = Symptom(
     "event loop blocked",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING),
-    Sentence(
-        _HOW_MANY + "{waits:; it waits for}",
-        "it worked on one request at a time in each process{waits:; it waits for}",
-    ),
-    Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING, AWAIT),
+    _HOW_MANY + "{waits:; it waits for}",
+    shared="it worked on one request at a time in each process{waits:; it waits for}",
+    traits=Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
 )
 """``at_a_time`` of ``in_flight`` requests, by ``alone_ns``; ``cpu_share``: of its CPUs. Name ``waits``: what
 the loop waits for, if known."""
 POOL_THREADS = Symptom(
     "pool of threads used up",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
-    Sentence(
-        _HOW_MANY + "; as many threads were in a call{waits:, mostly of}, and the rest waited for a thread",
-        "it worked on as many requests at a time as threads were in a call, for which the rest waited",
-    ),
-    Traits(cause="its pool of threads", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, MORE_POOL_THREADS),
+    _HOW_MANY + "; as many threads were in a call{waits:, mostly of}, and the rest waited for a thread",
+    shared="it worked on as many requests at a time as threads were in a call, for which the rest waited",
+    traits=Traits(cause="its pool of threads", closely=Closely.WAITS),
 )
 """As before. Name ``waits``: what they waited for."""
 PACED = Symptom(
     "let through at a rate",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, SLOWER),
-    Sentence(
-        _HOW_MANY + "; but where requests are four times as far apart each takes {spaced_ns:duration}",
-        "it answered so many requests a second, and each at once where they are far apart",
-    ),
-    Traits(cause="a limit on its rate, or work that it does after each reply"),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, SLOWER, LET_MORE_THROUGH),
+    _HOW_MANY + "; but where requests are four times as far apart each takes {spaced_ns:duration}",
+    shared="it answered so many requests a second, and each at once where they are far apart",
+    traits=Traits(cause="a limit on its rate, or work that it does after each reply"),
 )
 """As before; ``spaced_ns``: for a request of those that are far apart."""
 POOL_SMALL = Symptom(
     "pool of connections used up",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
-    Sentence(
-        _HOW_MANY + "; it has {connections:n connection} to others (port {port:d}), and the rest waited",
-        "it worked on as many requests at a time as it has connections to others, for which the rest waited",
-    ),
-    Traits(cause="its pool of connections to others", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, RAISE_POOL),
+    _HOW_MANY + "; it has {connections:n connection} to others (port {port:d}), and the rest waited",
+    shared="it worked on as many requests at a time as it has connections to others, for which the rest "
+    "waited",
+    traits=Traits(cause="its pool of connections to others", closely=Closely.WAITS),
 )
 """As before, with its ``connections`` to others; ``port``: of the busiest peer."""
 ONE_AT_A_TIME = Symptom(
     "one request at a time",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
-    Sentence(
-        _HOW_MANY + "{waits:; the rest waited for}",
-        "it worked on one request at a time{waits:; the rest waited for}",
-    ),
-    Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, LET_GO_SOONER),
+    _HOW_MANY + "{waits:; the rest waited for}",
+    shared="it worked on one request at a time{waits:; the rest waited for}",
+    traits=Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
 )
 """As before. Name ``waits``: for what, if its threads show it."""
 LOCK_POLLED = Symptom(
     "a lock that is polled",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
-    Sentence(
-        _HOW_MANY + "; the rest slept between tries, {slept:.0%} of their time, as writers of SQLite do",
-        "it worked on few requests at a time; the rest slept between tries, as writers of SQLite do",
-    ),
-    Traits(cause="a lock for which the others sleep and try again, such as a single writer's"),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, ONE_WRITER),
+    _HOW_MANY + "; the rest slept between tries, {slept:.0%} of their time, as writers of SQLite do",
+    shared="it worked on few requests at a time; the rest slept between tries, as writers of SQLite do",
+    traits=Traits(cause="a lock for which the others sleep and try again, such as a single writer's"),
 )
 """As before; ``slept``: the share of its threads' time."""
 PEER_FULL = Symptom(
     "what it asks works on few",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
-    Sentence(
-        "replies were due on {due:.0f} connections to others (port {port:d}), which worked on "
-        "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
-        "replies were due on more connections to others than these worked on at a time",
-    ),
-    Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, LOOK_AT_PEER),
+    "replies were due on {due:.0f} connections to others (port {port:d}), which worked on "
+    "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
+    shared="replies were due on more connections to others than these worked on at a time",
+    traits=Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
 )
 """As before; replies were due on ``due`` connections to ``port``."""
 PEER_COMPUTES = Symptom(
     "what it asks uses its CPU",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
-    Sentence(
-        "{role} computed for it on {cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each "
-        "request; its own CPUs were busy {cpu_share:.0%}",
-        "what it asks computed for it all the time",
-    ),
-    Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, CHEAPER_QUESTIONS),
+    "{role} computed for it on {cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each "
+    "request; its own CPUs were busy {cpu_share:.0%}",
+    shared="what it asks computed for it all the time",
+    traits=Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
 )
 """``cores``: of what it asks, ``cpu_ns`` for each request; name ``role``: its role."""
 PEER_CONNECTS = Symptom(
     "connecting uses the CPU of what it asks",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
-    Sentence(
-        "for each request {connects:.1f} connections to others were opened, and {role} computed for it on "
-        "{cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each request",
-        "for each request it opened connections to others, which computed all the time",
-    ),
-    Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, KEEP_OPEN),
+    "for each request {connects:.1f} connections to others were opened, and {role} computed for it on "
+    "{cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each request",
+    shared="for each request it opened connections to others, which computed all the time",
+    traits=Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
 )
 """As before; ``connects`` for each request."""
 FEW_AT_A_TIME = Symptom(
     "few requests at a time",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
-    Sentence(
-        _HOW_MANY + "; the rest waited for what they share",
-        "it worked on few of the open requests at a time; the rest waited for what they share",
-    ),
-    Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, SHARE_LESS),
+    _HOW_MANY + "; the rest waited for what they share",
+    shared="it worked on few of the open requests at a time; the rest waited for what they share",
+    traits=Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
 )
 """As before."""
 
@@ -218,13 +196,13 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
     workers and threads could, and it had CPUs to spare.
     """
     usage = consumption_of(evidence)
-    if usage is None or not is_known(evidence) or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or not is_known(evidence) or not evidence.is_ok:
         return []
     if not has_few(usage) or Resource.CPU not in usage.shares or full_process(evidence):
         return []
     if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
         return []
-    kind, advice, numbers, names = _cause(evidence, usage)
+    kind, numbers, names = _cause(evidence, usage)
     # Who sleeps between tries, or waits for a reply of others, does not wait for a CPU.
     if kind not in (LOCK_POLLED, PEER_FULL, PEER_CONNECTS, PEER_COMPUTES) and _wants_cpu(evidence, usage):
         return []
@@ -234,17 +212,7 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
         "alone_ns": float(evidence.trial.counters["alone.service_ns"]),
         "cpu_share": usage.shares[Resource.CPU],
     }
-    return [
-        Finding(
-            rule="D43",
-            kind=kind,
-            confidence=Confidence.LIKELY,
-            numbers=known | numbers,
-            names=names,
-            advice=advice,
-            shareable=True,
-        )
-    ]
+    return [Finding(kind, Confidence.LIKELY, known | numbers, names)]
 
 
 def is_known(evidence: Evidence) -> bool:
@@ -254,8 +222,7 @@ def is_known(evidence: Evidence) -> bool:
 
 def _wants_cpu(evidence: Evidence, usage: Consumption) -> bool:
     """Return whether more than three of ten requests that it worked on may have waited for a CPU."""
-    counters, recording = evidence.trial.counters, evidence.trial.recording
-    length_ns = recording.window.length_ns if recording else None
+    counters, length_ns = evidence.trial.counters, evidence.length_ns
     if "threads.queue_ns" not in counters or not length_ns:
         return usage.contended
     return counters["threads.queue_ns"] / length_ns > _MOST_READY * (usage.at_a_time or 0.0)
@@ -270,7 +237,7 @@ def has_few(usage: Consumption) -> bool:
     return usage.slots is None or usage.at_a_time < _MOST_OF_SLOTS * usage.slots
 
 
-_Cause = tuple[Symptom, Advice, dict[str, float], dict[str, str]]
+_Cause = tuple[Symptom, dict[str, float], dict[str, str]]
 
 
 def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
@@ -284,11 +251,11 @@ def _shown(evidence: Evidence, usage: Consumption) -> _Cause | None:
     """Return what its time, or that of its threads, shows."""
     spaced_ns = _spaced_ns(evidence)
     if spaced_ns is not None:
-        return PACED, LET_MORE_THROUGH, {"spaced_ns": spaced_ns}, {}
+        return PACED, {"spaced_ns": spaced_ns}, {}
     if _is_blocked(evidence, usage):
-        return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
+        return LOOP_BLOCKED, {}, _blocks(usage)
     if _polls(usage):
-        return LOCK_POLLED, ONE_WRITER, {"slept": usage.time[ThreadState.SLEEP]}, {}
+        return LOCK_POLLED, {"slept": usage.time[ThreadState.SLEEP]}, {}
     return None
 
 
@@ -297,13 +264,13 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
     at_a_time = usage.at_a_time or 0.0
     if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1]:
         waits_for = {"waits": ThreadState.FILE_LOCK.value} if ThreadState.FILE_LOCK in usage.time else {}
-        return ONE_AT_A_TIME, LET_GO_SOONER, {}, waits_for
+        return ONE_AT_A_TIME, {}, waits_for
     if _fills_threads(evidence, usage):
-        return POOL_THREADS, MORE_POOL_THREADS, {}, _blocks(usage)
+        return POOL_THREADS, {}, _blocks(usage)
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
         numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
-        return POOL_SMALL, RAISE_POOL, numbers, {}
-    return FEW_AT_A_TIME, SHARE_LESS, {}, {}
+        return POOL_SMALL, numbers, {}
+    return FEW_AT_A_TIME, {}, {}
 
 
 def _spaced_ns(evidence: Evidence) -> float | None:
@@ -336,16 +303,14 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
         if f"asked.{role}.cpu_ns" in counters
     }
     busiest = max(used, key=lambda role: used[role], default=None)
-    recording = evidence.trial.recording
-    length_ns = (recording.window.length_ns if recording else None) or 1
     connects = opened_to_others(evidence) / usage.done
-    cores = used[busiest] / length_ns if busiest else 0.0
+    cores = used[busiest] / (evidence.length_ns or 1) if busiest else 0.0
     all_of_one = cores >= _ONE_CPU and (connects >= _EACH or _fills_machine(evidence))
     if busiest and (cores >= _COMPUTES * max(at_a_time, 1.0) or all_of_one):
         numbers, names = {"cores": cores, "cpu_ns": used[busiest] / usage.done}, {"role": f"its {busiest}"}
         if connects >= _EACH:
-            return PEER_CONNECTS, KEEP_OPEN, numbers | {"connects": connects}, names
-        return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, names
+            return PEER_CONNECTS, numbers | {"connects": connects}, names
+        return PEER_COMPUTES, numbers, names
     # Connections that always wait, for events of a queue for example, are few beside the requests.
     working = min(usage.in_flight, usage.slots or usage.in_flight)
     # Of a question right after a reply the kernel's clock, in ticks, says nothing: threads do.
@@ -353,7 +318,7 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
     due = max(outgoing.waits, pool.busy * pool.connections if pool else 0.0)
     if due >= max(_LEAST_WAITING * max(at_a_time, 1.0), _MOST_DUE * working):
         numbers = {"due": due, "port": float(outgoing.waits_port or outgoing.port)}
-        return PEER_FULL, LOOK_AT_PEER, numbers, {}
+        return PEER_FULL, numbers, {}
     return None
 
 
@@ -372,12 +337,11 @@ def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
     """Return whether it works on one request at a time in each process, and others lie unread; or whether it
     is an event loop that hardly waits for events.
     """
-    counters, processes = evidence.trial.counters, _processes(evidence)
+    counters, processes = evidence.trial.counters, evidence.facts.of_server.processes or 1
     least, most = (share * processes for share in _ONE_EACH)
     if usage.slots is not None or not least <= (usage.at_a_time or 0.0) <= most:
         return False
-    samples = window_samples(evidence.trial.samples)
-    unread = [one.gauges["unread.server"] for one in samples if "unread.server" in one.gauges]
+    unread = [one.gauges["unread.server"] for one in evidence.samples if "unread.server" in one.gauges]
     if unread and fmean(unread) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
         return True
     if counters.get("threads.looks", 0) < _LEAST_LOOKS:
@@ -402,14 +366,8 @@ def waits(usage: Consumption) -> dict[str, str]:
 
 
 def _threads(evidence: Evidence) -> float:
-    recording = evidence.trial.recording
-    length_ns = recording.window.length_ns if recording else None
+    length_ns = evidence.length_ns
     return evidence.trial.counters.get("threads.alive_ns", 0) / length_ns if length_ns else 0.0
-
-
-def _processes(evidence: Evidence) -> int:
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
-    return facts.of_server.processes or 1
 
 
 def _is_near(size: float, count: float) -> bool:

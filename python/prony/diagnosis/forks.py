@@ -5,13 +5,12 @@ some wait for a child. CGI is the oldest form: RFC 3875.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model.recording import Recording
-from prony.model.trial import Ok, Trial
+from prony.model.observation import Sample
 from prony.units import seconds
 
 WITH_A_PROGRAM = Consequence(
@@ -25,8 +24,9 @@ KEEP_PROGRAMS = Advice(
 )
 FORKED_FOR_EACH = Symptom(
     "a program for each request",
-    Meaning(Bearing.ADDS, WITH_A_PROGRAM, NO_PROGRAM),
-    Sentence("it started {forks:n process} for {done:n request}", "it started a process for each request"),
+    Meaning(Bearing.ADDS, WITH_A_PROGRAM, NO_PROGRAM, KEEP_PROGRAMS),
+    "it started {forks:n process} for {done:n request}",
+    shared="it started a process for each request",
 )
 """``forks`` for ``done`` requests."""
 
@@ -56,34 +56,20 @@ def forks(evidence: Evidence) -> list[Finding]:
     if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done:
         return []
     waited, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
-    waits, own = waited >= _LEAST_WAITING, _children(evidence.trial) >= _LEAST_CHILDREN
+    waits, own = waited >= _LEAST_WAITING, _children(evidence.samples) >= _LEAST_CHILDREN
     kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
-    if not waits and not (kept and (own or _are_many(counted, recording))):
+    if not evidence.is_ok or (not waits and not (kept and (own or _are_many(counted, evidence.length_ns)))):
         return []
-    if not isinstance(evidence.trial.outcome, Ok):
-        return []
-    return [
-        Finding(
-            rule="D42",
-            kind=FORKED_FOR_EACH,
-            confidence=Confidence.LIKELY if own or waits else Confidence.POSSIBLE,
-            numbers={"forks": counted, "done": done},
-            advice=KEEP_PROGRAMS,
-            shareable=True,
-        )
-    ]
+    numbers = {"forks": counted, "done": done}
+    return [Finding(FORKED_FOR_EACH, Confidence.LIKELY if own or waits else Confidence.POSSIBLE, numbers)]
 
 
-def _children(trial: Trial) -> int:
+def _children(window: Sequence[Sample]) -> int:
     """Return how many processes of the server only one look found, neither the first nor the last."""
-    window = window_samples(trial.samples)
-    looks = Counter(
-        (row.pid, row.start_time_ticks) for one in window for row in one.processes if row.role in SERVER_ROLES
-    )
-    edges = {(row.pid, row.start_time_ticks) for one in (*window[:1], *window[-1:]) for row in one.processes}
+    looks = Counter(row.identity for one in window for row in one.processes if row.role in SERVER_ROLES)
+    edges = {row.identity for one in (*window[:1], *window[-1:]) for row in one.processes}
     return sum(count == 1 and one not in edges for one, count in looks.items())
 
 
-def _are_many(counted: int, recording: Recording | None) -> bool:
-    length_ns = recording.window.length_ns if recording else None
+def _are_many(counted: int, length_ns: int | None) -> bool:
     return length_ns is not None and counted >= _LEAST_A_SECOND * seconds(length_ns)

@@ -3,25 +3,12 @@
 *Source*: the engine's own verdict (docs/reference/engine-wire.md, Generator).
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from prony.analysis.rates import keeps_rate
 from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    SAID_BY_THE_LIMIT,
-    Advice,
-    Bearing,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 
 AT_LEAST = Consequence("the server is at least so good", "the server is at least as good as shown")
 STRONGER_GENERATOR = Experiment(
@@ -48,52 +35,43 @@ ADD_GENERATOR_THREADS = Advice(
 )
 
 
-def _limit(name: str, kind: LimitKind) -> Symptom:
+def _limit(name: str, kind: LimitKind, advice: Advice) -> Symptom:
     """Return the kind of finding that says what the generator's own limit of this kind says."""
-    meaning = Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR)
-    return Symptom(name, meaning, SAID_BY_THE_LIMIT, Traits(limit=kind, cause="the generator"))
+    meaning = Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR, advice)
+    return Symptom(name, meaning, traits=Traits(limit=kind, cause="the generator"))
 
 
-GENERATOR_AT_LIMIT = _limit("generator's limit of requests in flight", LimitKind.IN_FLIGHT)
+GENERATOR_AT_LIMIT = _limit("generator's limit of requests in flight", LimitKind.IN_FLIGHT, RAISE_CONNECTIONS)
 """``connections``: the limit; ``at_ns``: when it was reached, from the opening."""
-GENERATOR_WITHOUT_PORTS = _limit("generator without ports", LimitKind.PORTS)
+GENERATOR_WITHOUT_PORTS = _limit("generator without ports", LimitKind.PORTS, RAISE_PORTS)
 """``requests`` that found none."""
-GENERATOR_WITHOUT_DESCRIPTORS = _limit("generator without descriptors", LimitKind.DESCRIPTORS)
+GENERATOR_WITHOUT_DESCRIPTORS = _limit(
+    "generator without descriptors", LimitKind.DESCRIPTORS, RAISE_DESCRIPTORS
+)
 """As before."""
-GENERATOR_WITHOUT_BUFFERS = _limit("generator without buffers", LimitKind.BUFFERS)
+GENERATOR_WITHOUT_BUFFERS = _limit("generator without buffers", LimitKind.BUFFERS, USE_FEWER_CONNECTIONS)
 """As before."""
-GENERATOR_THROTTLED = _limit("generator throttled", LimitKind.THROTTLED)
+GENERATOR_THROTTLED = _limit("generator throttled", LimitKind.THROTTLED, RAISE_GENERATOR_QUOTA)
 """``share``: of the window, in which a quota stopped one of its threads."""
-GENERATOR_NEAR_CEILING = _limit("generator near its ceiling", LimitKind.NEAR_CEILING)
+GENERATOR_NEAR_CEILING = _limit("generator near its ceiling", LimitKind.NEAR_CEILING, ADD_GENERATOR_THREADS)
 """``share``: of ``ceiling_per_s``, what it can reach on this machine."""
-GENERATOR_MISSED_RATE = _limit("generator missed the rate", LimitKind.RATE_MISSED)
+GENERATOR_MISSED_RATE = _limit("generator missed the rate", LimitKind.RATE_MISSED, ADD_GENERATOR_THREADS)
 """``share``: of what was due; ``sent_per_s``."""
-GENERATOR_BUSY = _limit("generator busy", LimitKind.BUSY)
+GENERATOR_BUSY = _limit("generator busy", LimitKind.BUSY, ADD_GENERATOR_THREADS)
 """``share``: of the window, of its busiest thread."""
-GENERATOR_KEPT_WAITING = _limit("generator kept waiting", LimitKind.KEPT_WAITING)
+GENERATOR_KEPT_WAITING = _limit("generator kept waiting", LimitKind.KEPT_WAITING, LEAVE_CPUS_TO_GENERATOR)
 """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time;
 ``late_share``: of the replies, those that it took only then."""
-GENERATOR_LATE = _limit("generator late", LimitKind.LATE)
+GENERATOR_LATE = _limit("generator late", LimitKind.LATE, PACE_PRECISELY)
 """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there.
 Name ``reason``: the generator's own words, when they match no known kind."""
-
-
-_FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
-    {
-        LimitKind.IN_FLIGHT: (GENERATOR_AT_LIMIT, RAISE_CONNECTIONS),
-        LimitKind.PORTS: (GENERATOR_WITHOUT_PORTS, RAISE_PORTS),
-        LimitKind.DESCRIPTORS: (GENERATOR_WITHOUT_DESCRIPTORS, RAISE_DESCRIPTORS),
-        LimitKind.BUFFERS: (GENERATOR_WITHOUT_BUFFERS, USE_FEWER_CONNECTIONS),
-        LimitKind.THROTTLED: (GENERATOR_THROTTLED, RAISE_GENERATOR_QUOTA),
-        LimitKind.BUSY: (GENERATOR_BUSY, ADD_GENERATOR_THREADS),
-        LimitKind.KEPT_WAITING: (GENERATOR_KEPT_WAITING, LEAVE_CPUS_TO_GENERATOR),
-        LimitKind.LATE: (GENERATOR_LATE, PACE_PRECISELY),
-        LimitKind.NEAR_CEILING: (GENERATOR_NEAR_CEILING, ADD_GENERATOR_THREADS),
-        LimitKind.RATE_MISSED: (GENERATOR_MISSED_RATE, ADD_GENERATOR_THREADS),
-    }
+OF_GENERATOR = (
+    *(GENERATOR_AT_LIMIT, GENERATOR_WITHOUT_PORTS, GENERATOR_WITHOUT_DESCRIPTORS, GENERATOR_WITHOUT_BUFFERS),
+    *(GENERATOR_THROTTLED, GENERATOR_NEAR_CEILING, GENERATOR_MISSED_RATE, GENERATOR_BUSY),
+    *(GENERATOR_KEPT_WAITING, GENERATOR_LATE),
 )
-
-
+"""What is plain first."""
+_FOUND = {one.traits.limit: one for one in OF_GENERATOR}
 _OF_ITS_CPU = frozenset(
     (LimitKind.BUSY, LimitKind.KEPT_WAITING, LimitKind.LATE, LimitKind.NEAR_CEILING, LimitKind.RATE_MISSED)
 )
@@ -106,22 +84,13 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
     strongest evidence that it has.
     """
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not evidence.is_ok:
         return []
     found = recording.generator.verdict.strongest
     if found is None:
         return []
-    kind, advice = _FOUND[found.kind]
     return [
-        Finding(
-            rule="D23",
-            kind=kind,
-            confidence=_sure(found, recording),
-            numbers=found.numbers,
-            advice=advice,
-            shareable=True,
-            affected=_affected(recording),
-        )
+        Finding(_FOUND[found.kind], _sure(found, recording), found.numbers, affected=_affected(recording))
     ]
 
 

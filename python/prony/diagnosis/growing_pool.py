@@ -3,20 +3,18 @@
 *Source*: the sampler; servers that start processes on demand, such as Apache's prefork and flup's.
 """
 
-from prony.analysis.resources import Turnover, turnover, window_samples
+from prony.analysis.resources import Turnover, turnover
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 
 WARM_UP_LONGER = Advice("warm up longer", "use a longer warm-up, or start the pool at its full size")
 POOL_GREW = Symptom(
     "pool grew",
-    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP),
-    Sentence(
-        "{more} more processes of the role {role} ran at the end of the window than at its beginning: the"
-        " pool was still growing",
-        "its pool of processes was still growing within the window",
-    ),
+    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP, WARM_UP_LONGER),
+    "{more} more processes of the role {role} ran at the end of the window than at its beginning: the"
+    " pool was still growing",
+    shared="its pool of processes was still growing within the window",
 )
 """``more`` processes of the name ``role`` at the window's end than at its beginning."""
 
@@ -30,17 +28,9 @@ def growing_pool(evidence: Evidence) -> list[Finding]:
 
     Likely: only one was, which may be a helper; or others ended, so that it may only have replaced some.
     """
-    found = turnover(window_samples(evidence.trial.samples))
+    found = turnover(evidence.samples)
     return [
-        Finding(
-            rule="D37",
-            kind=POOL_GREW,
-            confidence=_sure(one),
-            numbers={"more": _more(one)},
-            names={"role": role},
-            advice=WARM_UP_LONGER,
-            shareable=True,
-        )
+        Finding(POOL_GREW, _sure(one), {"more": _more(one)}, {"role": role})
         for role, one in found.items()
         if role in _SERVING and one.lasting and _more(one) > 0
     ]

@@ -4,18 +4,16 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 
 COOL = Advice("cool it", "cool the machine, or limit its CPU frequency to one that it can hold")
 HEAT = Symptom(
     "slowed down for heat",
-    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
-    Sentence(
-        "CPUs of this machine were hot and slowed down: compare only within a block ({times:n time})",
-        "CPUs of this machine were hot and slowed down: compare only within a block",
-    ),
-    Traits(of_machine=True),
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, COOL),
+    "CPUs of this machine were hot and slowed down: compare only within a block ({times:n time})",
+    shared="CPUs of this machine were hot and slowed down: compare only within a block",
+    traits=Traits(of_machine=True),
 )
 """``times``."""
 
@@ -25,13 +23,4 @@ def heat(evidence: Evidence) -> list[Finding]:
     times = evidence.trial.counters.get("machine.throttles", 0)
     if times <= 0:
         return []
-    return [
-        Finding(
-            rule="D27",
-            kind=HEAT,
-            confidence=Confidence.LIKELY,
-            numbers={"times": times},
-            advice=COOL,
-            shareable=True,
-        )
-    ]
+    return [Finding(HEAT, Confidence.LIKELY, {"times": times})]

@@ -10,21 +10,10 @@ from collections.abc import Mapping
 from prony.analysis.latency import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.model.recording import Distribution
-from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
 WITH_A_DELAY = Consequence(
@@ -38,14 +27,12 @@ SEND_AT_ONCE = Advice(
 )
 REPLIES_HELD_BACK = Symptom(
     "replies held back",
-    Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY),
-    Sentence(
-        "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
-        "them in parts, and the kernel holds back the later ones (Nagle)",
-        "replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
-        "holds back the later ones (Nagle)",
-    ),
-    Traits(cause="replies that are held back", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY, SEND_AT_ONCE),
+    "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
+    "them in parts, and the kernel holds back the later ones (Nagle)",
+    shared="replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
+    "holds back the later ones (Nagle)",
+    traits=Traits(cause="replies that are held back", closely=Closely.WAITS),
 )
 """``share``: of the replies, those that came after the time of a delayed acknowledgement,
     ``delay_ns``."""
@@ -72,7 +59,7 @@ def held_back(evidence: Evidence) -> list[Finding]:
     """
     recording = evidence.trial.recording
     times = read_distribution(recording.distributions.ok_service) if recording else None
-    if times is None or times.count < _LEAST_REPLIES or not isinstance(evidence.trial.outcome, Ok):
+    if times is None or times.count < _LEAST_REPLIES or not evidence.is_ok:
         return []
     share, beside = _spike(times)
     delayed = evidence.trial.counters.get("DelayedACKs", 0)
@@ -85,16 +72,8 @@ def held_back(evidence: Evidence) -> list[Finding]:
     if busy > _MOST_CPU or full_process(evidence):
         return []
     sure = share >= _CERTAIN_SHARE and shares.get(Resource.SLOTS, 0.0) < 1
-    return [
-        Finding(
-            rule="D30",
-            kind=REPLIES_HELD_BACK,
-            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
-            numbers={"share": share, "delay_ns": _DELAY_NS},
-            advice=SEND_AT_ONCE,
-            shareable=True,
-        )
-    ]
+    numbers = {"share": share, "delay_ns": _DELAY_NS}
+    return [Finding(REPLIES_HELD_BACK, Confidence.CERTAIN if sure else Confidence.LIKELY, numbers)]
 
 
 def may_be_held_back(found: Distribution | None) -> bool:

@@ -6,7 +6,7 @@
 import re
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import MORE_MEMORY, RAISE_MEMORY
 from prony.errors import OUT_OF_MEMORY, FailureStage
 from prony.model.trial import Failed, Invalid, Ok
@@ -16,16 +16,16 @@ OF_SUCCESSES = Consequence(
 )
 KILLED_FOR_MEMORY = Symptom(
     "killed for memory",
-    Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY),
-    Sentence("{kills} of its processes were killed for exceeding the memory limit"),
-    Traits(cause="its memory limit"),
+    Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY, RAISE_MEMORY),
+    "{kills} of its processes were killed for exceeding the memory limit",
+    traits=Traits(cause="its memory limit"),
 )
 """``kills``: processes."""
 ENDED_UNDER_LOAD = Symptom(
     "ended under load",
     Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY),
-    Sentence("it ended during the load: {reason}"),
-    Traits(cause="its own end"),
+    "it ended during the load: {reason}",
+    traits=Traits(cause="its own end"),
 )
 """Name ``reason``: how it ended."""
 
@@ -40,19 +40,11 @@ def killed(evidence: Evidence) -> list[Finding]:
     counted = sum(value for name, value in counters.items() if name.endswith(".oom_kills"))
     kills = counted or _before_window(outcome)
     if kills > 0:
-        return [
-            Finding(
-                rule="D19",
-                kind=KILLED_FOR_MEMORY,
-                confidence=Confidence.CERTAIN,
-                numbers={"kills": kills},
-                advice=RAISE_MEMORY,
-            )
-        ]
+        return [Finding(KILLED_FOR_MEMORY, Confidence.CERTAIN, {"kills": kills})]
     if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
         # Anyone may have sent a SIGKILL without a counted kill: state only the fact.
         names = {"reason": outcome.reason}
-        return [Finding("D19", ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
+        return [Finding(ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
     return []
 
 

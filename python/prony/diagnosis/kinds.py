@@ -94,23 +94,24 @@ class Advice(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a kind of finding means: for the line of the limit, for the figures, and what would confirm it."""
+    """What a kind of finding means: for the line of the limit, for the figures, what would confirm it, and
+    what to change; null: that depends, or nobody knows.
+    """
 
     bearing: Bearing
     consequence: Consequence
     experiment: Experiment
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``full``: with the numbers of one trial; ``shared``: without them, empty where nothing is left."""
+    """``full``: with the numbers of one trial; ``shared``: without them, which may differ between findings
+    that are alike; empty: the numbers are a part of what is said.
+    """
 
     full: str
     shared: str = ""
-
-
-SAID_BY_THE_LIMIT = Sentence("")
-"""The generator's limit has the words, which a load without a study needs too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +149,22 @@ class Symptom(_Name):
     sentence: Sentence
     traits: Traits
 
-    def __new__(cls, name: str, meaning: Meaning, sentence: Sentence, traits: Traits = _PLAIN) -> Self:
-        """Return the kind of this name."""
+    def __new__(
+        cls, name: str, meaning: Meaning, full: str = "", *, shared: str = "", traits: Traits = _PLAIN
+    ) -> Self:
+        """Return the kind of this name. ``full``, ``shared``: as of a Sentence; a limit of the generator has
+        its words elsewhere, as a load without a study needs them too.
+        """
         made = super().__new__(cls, name)
-        made.meaning, made.sentence, made.traits = meaning, sentence, traits
+        made.meaning, made.sentence, made.traits = meaning, Sentence(full, shared), traits
         return made
 
     @property
     def is_of_generator(self) -> bool:
         """Whether it is a limit of the generator."""
         return self.traits.limit is not None
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether findings of it are alike whatever their numbers are."""
+        return bool(self.sentence.shared) or self.is_of_generator

@@ -18,14 +18,12 @@ from prony.analysis.accept_queue import (
     starvation,
 )
 from prony.analysis.generator import closes_each
-from prony.analysis.resources import window_samples
 from prony.diagnosis.consumption import opened_by_others
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.address import AddressKind
-from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 
 RAISE_BACKLOG = Advice(
@@ -35,31 +33,25 @@ RAISE_BACKLOG = Advice(
 )
 QUEUE_OVERFLOWED = Symptom(
     "listen queue overflowed",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full: "
-        "their clients wait {retries}{without_reply:unanswered}"
-    ),
-    Traits(cause="a full listen queue", turned_away="overflows"),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
+    "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full: "
+    "their clients wait {retries}{without_reply:unanswered}",
+    traits=Traits(cause="a full listen queue", turned_away="overflows"),
 )
 """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known;
     ``without_reply``: connections that it turned away again and again, where there are any."""
 SOME_QUEUE_OVERFLOWED = Symptom(
     "a listen queue overflowed",
-    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
-        "server's{limit: of}{process: of the}: their clients wait {retries}"
-    ),
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
+    "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
+    "server's{limit: of}{process: of the}: their clients wait {retries}",
 )
 """As before, but the queue may have been another server's."""
 QUEUE_FULL = Symptom(
     "listen queue full",
-    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
-    Sentence(
-        "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
-        "next one would have been dropped"
-    ),
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
+    "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
+    "next one would have been dropped",
 )
 """``longest`` at a ``limit``, of the name ``process``."""
 
@@ -101,9 +93,9 @@ def _has_one_queue(evidence: Evidence) -> bool:
     """Return whether the server listens alone: what overflowed in its network can be its queue only. Where
     nobody read who listens, a subject without frontend and services does.
     """
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    facts = evidence.facts
     found = {one.process for one in evidence.trial.facts.listeners if one.kind is not AddressKind.UNIX}
-    known = found | {*accept_queues(window_samples(evidence.trial.samples))}
+    known = found | {*accept_queues(evidence.samples)}
     return facts.frontend is None and (len(known) == 1 or not (known or facts.services))
 
 
@@ -113,7 +105,7 @@ def _nearly_full(queues: Sequence[AcceptQueue]) -> list[AcceptQueue]:
 
 
 def _queues(evidence: Evidence) -> list[AcceptQueue]:
-    return list(accept_queues(window_samples(evidence.trial.samples)).values())
+    return list(accept_queues(evidence.samples).values())
 
 
 def listen_queue(evidence: Evidence) -> list[Finding]:
@@ -149,7 +141,7 @@ def turned_away(evidence: Evidence) -> int:
 
 def _outside(evidence: Evidence, found: Starvation) -> int:
     """Return how many of the connections no look found established; 0 where nobody looked."""
-    window = window_samples(evidence.trial.samples)
+    window = evidence.samples
     name = f"established.{entrance(window)}"
     most = max((one.gauges[name] for one in window if name in one.gauges), default=found.connections)
     return max(found.connections - most, 0)
@@ -166,7 +158,7 @@ def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
 
 
 def _is_emptied(evidence: Evidence, found: Starvation) -> bool:
-    window = window_samples(evidence.trial.samples)
+    window = evidence.samples
     process = entrance(window)
     names = (f"listen.{process}.queued", f"listen.{process}.limit")
     looks = [(one.gauges[names[0]], one.gauges[names[1]]) for one in window if {*names} <= one.gauges.keys()]
@@ -188,27 +180,23 @@ def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> 
     limit, process = _limit(evidence)
     sure = Confidence.CERTAIN if full or _has_one_queue(evidence) else Confidence.LIKELY
     return Finding(
-        rule="D01",
-        kind=QUEUE_OVERFLOWED if ours else SOME_QUEUE_OVERFLOWED,
-        confidence=sure if ours else Confidence.POSSIBLE,
-        numbers={
+        QUEUE_OVERFLOWED if ours else SOME_QUEUE_OVERFLOWED,
+        sure if ours else Confidence.POSSIBLE,
+        {
             "overflows": overflows,
             **({} if limit is None else {"limit": limit}),
             **({"without_reply": without} if ours and (without := turned_away(evidence)) else {}),
         },
-        names={} if process is None else {"process": process},
-        advice=RAISE_BACKLOG,
+        {} if process is None else {"process": process},
     )
 
 
 def _full(queue: AcceptQueue) -> Finding:
     return Finding(
-        rule="D01",
-        kind=QUEUE_FULL,
-        confidence=Confidence.CERTAIN,
-        numbers={"longest": queue.longest, "limit": queue.limit},
-        names=_other(queue.process),
-        advice=RAISE_BACKLOG,
+        QUEUE_FULL,
+        Confidence.CERTAIN,
+        {"longest": queue.longest, "limit": queue.limit},
+        _other(queue.process),
     )
 
 
@@ -219,7 +207,7 @@ def _limit(evidence: Evidence) -> tuple[int | None, str | None]:
     """
     if (queue := overflowed_queue(evidence)) is not None:
         return queue.limit, _other(queue.process).get("process")
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    facts = evidence.facts
     # The kernel counts all queues together.
     return facts.declared.backlog if _has_one_queue(evidence) else None, None
 

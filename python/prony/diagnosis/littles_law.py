@@ -6,7 +6,7 @@ Such a trial does not count (`analysis.validity`); what its server did is then n
 
 from prony.analysis.validity import off_little
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 
 OF_NOTHING = Consequence("of nothing", "none of its figures counts")
 OTHER_GENERATOR = Experiment(
@@ -17,14 +17,12 @@ CROSS_CHECK = Advice(
 )
 FIGURES_CONTRADICT = Symptom(
     "figures that contradict each other",
-    Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR),
-    Sentence(
-        "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
-        "figures cannot all be true",
-        "requests in flight are not rate times latency (Little's law): the generator's figures cannot all"
-        " be true",
-    ),
-    Traits(cause="a generator whose figures contradict each other", of_machine=True),
+    Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR, CROSS_CHECK),
+    "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
+    "figures cannot all be true",
+    shared="requests in flight are not rate times latency (Little's law): the generator's figures cannot all"
+    " be true",
+    traits=Traits(cause="a generator whose figures contradict each other", of_machine=True),
 )
 """``off``: by which share requests in flight differ from rate times latency."""
 
@@ -35,13 +33,4 @@ def littles_law(evidence: Evidence) -> list[Finding]:
     residual = None if recording is None else off_little(recording)
     if residual is None:
         return []
-    return [
-        Finding(
-            rule="D39",
-            kind=FIGURES_CONTRADICT,
-            confidence=Confidence.CERTAIN,
-            numbers={"off": abs(residual)},
-            advice=CROSS_CHECK,
-            shareable=True,
-        )
-    ]
+    return [Finding(FIGURES_CONTRADICT, Confidence.CERTAIN, {"off": abs(residual)})]

@@ -8,22 +8,19 @@ one lock too, so all slots must have requests.
 from prony.diagnosis.busy_slots import slots_busy
 from prony.diagnosis.consumption import consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING
-from prony.model.trial import Ok
 
 SHORTEN_LOCK = Advice(
     "shorten the lock", "hold the lock for less, or give each process its own: add processes, not threads"
 )
 LOCK_HELD = Symptom(
     "a lock that all want",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
-    Sentence(
-        "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
-        "time of its threads went to one lock",
-        "all its workers and threads had requests, and most of them waited for one lock",
-    ),
-    Traits(cause="a lock", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, SHORTEN_LOCK),
+    "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
+    "time of its threads went to one lock",
+    shared="all its workers and threads had requests, and most of them waited for one lock",
+    traits=Traits(cause="a lock", closely=Closely.WAITS),
 )
 """As workers and threads busy; ``same_share``: of the looks at waiting threads, those at one lock."""
 
@@ -41,15 +38,7 @@ def lock_held(evidence: Evidence) -> list[Finding]:
     if looks < _LEAST_LOOKS or at_one < _LEAST_OF_ALL * looks or at_one < _LEAST_SAME * at_any:
         return []
     usage = consumption_of(evidence)
-    if usage is None or slots_busy(evidence, usage) is None or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or slots_busy(evidence, usage) is None or not evidence.is_ok:
         return []
-    return [
-        Finding(
-            rule="D16",
-            kind=LOCK_HELD,
-            confidence=Confidence.LIKELY,
-            numbers={"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks},
-            advice=SHORTEN_LOCK,
-            shareable=True,
-        )
-    ]
+    numbers = {"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks}
+    return [Finding(LOCK_HELD, Confidence.LIKELY, numbers)]

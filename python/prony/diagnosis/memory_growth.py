@@ -7,12 +7,10 @@ regression coefficient based on Kendall's tau", JASA 63 (1968): the median of sl
 
 from itertools import pairwise
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 from prony.units import KIB, MIB
 
 LONGER_RUN = Experiment("a longer run", "measure for ten times as long; a leak goes on, a cache stops")
@@ -21,12 +19,10 @@ FIND_LEAK = Advice(
 )
 MEMORY_GREW = Symptom(
     "memory grew",
-    Meaning(Bearing.ADDS, CHANGING, LONGER_RUN),
-    Sentence(
-        "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
-        "request, all through the window",
-        "its memory grew with its requests, all through the window",
-    ),
+    Meaning(Bearing.ADDS, CHANGING, LONGER_RUN, FIND_LEAK),
+    "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
+    "request, all through the window",
+    shared="its memory grew with its requests, all through the window",
 )
 """``grown_bytes`` from ``first_bytes`` on, ``per_request_bytes``."""
 
@@ -43,8 +39,8 @@ _MOST_STEPS, _LATE_SHARE = 0.7, 0.6
 
 def memory_growth(evidence: Evidence) -> list[Finding]:
     """Return a finding when resident memory grew evenly, by 6 MiB, 3 % and 4 KiB a request at least."""
-    recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
-    if recording is None or not isinstance(evidence.trial.outcome, Ok) or len(window) < _LEAST_SAMPLES:
+    recording, window = evidence.trial.recording, evidence.samples
+    if recording is None or not evidence.is_ok or len(window) < _LEAST_SAMPLES:
         return []
     sizes = [sum(row.rss_bytes for row in one.processes if row.role in _SERVING) for one in window]
     counts = {sum(row.role in _SERVING for row in one.processes) for one in window}
@@ -53,16 +49,8 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
     least = max(_LEAST_BYTES, _LEAST_SHARE * sizes[0], _LEAST_PER_REQUEST * done)
     if len(counts) > 1 or not done or grown < least or not _evenly(sizes, _late_requests(recording)):
         return []
-    return [
-        Finding(
-            rule="D21",
-            kind=MEMORY_GREW,
-            confidence=Confidence.LIKELY,
-            numbers={"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
-            advice=FIND_LEAK,
-            shareable=True,
-        )
-    ]
+    numbers = {"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done}
+    return [Finding(MEMORY_GREW, Confidence.LIKELY, numbers)]
 
 
 def _late_requests(recording: Recording) -> float:

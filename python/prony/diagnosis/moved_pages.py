@@ -6,7 +6,7 @@ so this is never more than possible.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom
 from prony.diagnosis.shared import OF_BOTH
 
 PINNED_MEMORY = Experiment(
@@ -17,12 +17,10 @@ PIN_MEMORY = Advice(
 )
 PAGES_MOVED = Symptom(
     "memory changed its form",
-    Meaning(Bearing.ADDS, OF_BOTH, PINNED_MEMORY),
-    Sentence(
-        "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
-        "went, {migrated:n page} went to another node",
-        "memory of this machine changed its form within the window",
-    ),
+    Meaning(Bearing.ADDS, OF_BOTH, PINNED_MEMORY, PIN_MEMORY),
+    "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
+    "went, {migrated:n page} went to another node",
+    shared="memory of this machine changed its form within the window",
 )
 """``huge_pages`` that came or went, ``migrated`` pages that went to another node, on the machine."""
 
@@ -37,13 +35,4 @@ def moved_pages(evidence: Evidence) -> list[Finding]:
     huge, migrated = counters.get("machine.huge_pages", 0), counters.get("machine.migrated_pages", 0)
     if evidence.trial.recording is None or (huge < _HUGE_PAGES and migrated < _MIGRATED):
         return []
-    return [
-        Finding(
-            rule="D29",
-            kind=PAGES_MOVED,
-            confidence=Confidence.POSSIBLE,
-            numbers={"huge_pages": huge, "migrated": migrated},
-            advice=PIN_MEMORY,
-            shareable=True,
-        )
-    ]
+    return [Finding(PAGES_MOVED, Confidence.POSSIBLE, {"huge_pages": huge, "migrated": migrated})]

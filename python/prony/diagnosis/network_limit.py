@@ -5,31 +5,26 @@ of a CPU was full (net.core.netdev_max_backlog).
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
 
 RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
 PACKETS_DROPPED = Symptom(
     "packets dropped",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
-    Sentence(
-        "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
-        "the kernel's packet processing may have been the limit",
-    ),
-    Traits(cause="the kernel's packet processing"),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE, RAISE_NETDEV_BACKLOG),
+    "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
+    shared="the kernel's packet processing may have been the limit",
+    traits=Traits(cause="the kernel's packet processing"),
 )
 """``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most of this work."""
 KERNEL_BUSY = Symptom(
     "kernel busy with packets",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
-    Sentence(
-        "the kernel's packet processing may have been the limit: one CPU did nothing else for "
-        "{softirq_share:.0%} of the time",
-        "the kernel's packet processing may have been the limit",
-    ),
-    Traits(cause="the kernel's packet processing"),
+    "the kernel's packet processing may have been the limit: one CPU did nothing else for "
+    "{softirq_share:.0%} of the time",
+    shared="the kernel's packet processing may have been the limit",
+    traits=Traits(cause="the kernel's packet processing"),
 )
 """As before."""
 
@@ -44,24 +39,14 @@ def network_limit(evidence: Evidence) -> list[Finding]:
 
     Possible: fewer were dropped than one for a thousand requests.
     """
-    window, counters = window_samples(evidence.trial.samples), evidence.trial.counters
+    counters, length_ns = evidence.trial.counters, evidence.sampled_ns
     dropped = counters.get("softnet.dropped", 0)
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
     if share <= _MOST and dropped <= 0:
         return []
-    return [
-        Finding(
-            rule="D25",
-            kind=PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY,
-            confidence=Confidence.LIKELY
-            if share > _MOST or _matters(evidence, dropped)
-            else Confidence.POSSIBLE,
-            numbers={"softirq_share": share, "dropped": dropped},
-            advice=RAISE_NETDEV_BACKLOG if dropped > 0 else None,
-            shareable=True,
-        )
-    ]
+    numbers = {"softirq_share": share, "dropped": dropped}
+    sure = Confidence.LIKELY if share > _MOST or _matters(evidence, dropped) else Confidence.POSSIBLE
+    return [Finding(PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY, sure, numbers)]
 
 
 def _matters(evidence: Evidence, dropped: int) -> bool:

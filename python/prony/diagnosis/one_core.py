@@ -6,25 +6,14 @@
 from collections.abc import Sequence
 
 from prony.analysis.missing import Missing
-from prony.analysis.resources import ProcessThreads, busiest_process, cpu_share, window_samples
+from prony.analysis.resources import ProcessThreads, busiest_process, cpu_share
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.uneven_workers import is_uneven
 from prony.model.observation import Sample
-from prony.model.trial import Ok, Trial
 
 OF_SOME_CPUS = Consequence("of some CPUs", "throughput is that of a part of its CPUs")
 MORE_PROCESSES = Experiment(
@@ -33,22 +22,17 @@ MORE_PROCESSES = Experiment(
 ADD_PROCESSES = Advice("add processes", "add processes, not threads", turned=(Turned.PROCESSES,))
 ONE_THREAD_FULL = Symptom(
     "one thread full",
-    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES),
-    Sentence(
-        "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs "
-        "were free"
-    ),
-    Traits(cause="one core", closely=Closely.ONE_CORE),
+    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES, ADD_PROCESSES),
+    "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs were free",
+    traits=Traits(cause="one core", closely=Closely.ONE_CORE),
 )
 """``cores``: of the busiest process, ``busiest_thread``: the share of one, ``cpus``: the server's."""
 ONE_CORE_FULL = Symptom(
     "one core full",
-    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES),
-    Sentence(
-        "one process{process: of the} filled one core with {threads} threads that took turns, while "
-        "others of its {cpus} CPUs were free"
-    ),
-    Traits(cause="one core", closely=Closely.ONE_CORE),
+    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES, ADD_PROCESSES),
+    "one process{process: of the} filled one core with {threads} threads that took turns, while "
+    "others of its {cpus} CPUs were free",
+    traits=Traits(cause="one core", closely=Closely.ONE_CORE),
 )
 """As before, ``threads``: how many threads took turns."""
 
@@ -67,45 +51,35 @@ def one_core(evidence: Evidence) -> list[Finding]:
     Possible: several threads did, of a language whose threads need not take turns.
     """
     busiest = full_process(evidence)
-    if busiest is None or _explained(evidence.trial, busiest) or not isinstance(evidence.trial.outcome, Ok):
+    if busiest is None or _explained(evidence, busiest) or not evidence.is_ok:
         return []
-    return [_finding(evidence, busiest)]
+    single, placement = busiest.threads[0] >= _SINGLE_THREAD, evidence.trial.placement
+    numbers = {
+        "cores": busiest.cores,
+        "busiest_thread": busiest.threads[0],
+        "threads": len(busiest.threads),
+        "cpus": len(placement.server_cpus) if placement else 0,
+    }
+    sure = Confidence.LIKELY if single or fills_one_core(evidence) else Confidence.POSSIBLE
+    kind = ONE_THREAD_FULL if single else ONE_CORE_FULL
+    return [Finding(kind, sure, numbers, _process(evidence.samples, busiest.pid))]
 
 
 def full_process(evidence: Evidence) -> ProcessThreads | None:
     """Return the busiest process if it used one core's time, and half a core or more was free."""
     trial, cpus = evidence.trial, capacity_of(evidence)
-    busiest, used = busiest_process(trial), cpu_share(window_samples(trial.samples))
+    busiest, used = busiest_process(trial), cpu_share(evidence.samples)
     if cpus is None or busiest is None or isinstance(used, Missing):
         return None
     full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
     return busiest if full and used <= cpus - _LEAST_IDLE else None
 
 
-def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
-    single = busiest.threads[0] >= _SINGLE_THREAD
-    explained = single or fills_one_core(evidence)
-    placement = evidence.trial.placement
-    return Finding(
-        rule="D13",
-        kind=ONE_THREAD_FULL if single else ONE_CORE_FULL,
-        confidence=Confidence.LIKELY if explained else Confidence.POSSIBLE,
-        numbers={
-            "cores": busiest.cores,
-            "busiest_thread": busiest.threads[0],
-            "threads": len(busiest.threads),
-            "cpus": len(placement.server_cpus) if placement else 0,
-        },
-        names=_process(evidence.trial, busiest.pid),
-        advice=ADD_PROCESSES,
-    )
-
-
-def _explained(trial: Trial, busiest: ProcessThreads) -> bool:
+def _explained(evidence: Evidence, busiest: ProcessThreads) -> bool:
     """Return whether requests that did not wait for each other explain the subject's CPU time, which fewer of
     them do not; or whether it is a worker, and others have little to do.
     """
-    window, recording = window_samples(trial.samples), trial.recording
+    window, recording = evidence.samples, evidence.trial.recording
     if _role(window, busiest.pid) == "worker" and is_uneven(window):
         return True
     cores = cpu_share(window)
@@ -118,9 +92,9 @@ def _role(window: Sequence[Sample], pid: int) -> str:
     return next((row.role for one in window for row in one.processes if row.pid == pid), "server")
 
 
-def _process(trial: Trial, pid: int) -> dict[str, str]:
+def _process(window: Sequence[Sample], pid: int) -> dict[str, str]:
     """Return which part of the subject a process is of; empty: of the server."""
-    role = _role(window_samples(trial.samples), pid)
+    role = _role(window, pid)
     if role.startswith("frontend"):
         return {"process": "frontend"}
     return {} if role in SERVER_ROLES else {"process": role}

@@ -7,28 +7,25 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 from prony.analysis.missing import Missing
 from prony.analysis.validity import counted_apart, load_beside_generator, other_load
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 from prony.model.trial import Trial
 
 END_OTHERS = Advice("end other programs", "stop the other programs, and repeat the study")
 OTHERS_RAN = Symptom(
     "other programs ran",
-    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE),
-    Sentence(
-        "other programs ran on its CPUs, for {share:.0%} of their time", "other programs ran on its CPUs"
-    ),
-    Traits(cause="other programs", closely=Closely.OTHERS, least_share=0.2, of_machine=True),
+    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE, END_OTHERS),
+    "other programs ran on its CPUs, for {share:.0%} of their time",
+    shared="other programs ran on its CPUs",
+    traits=Traits(cause="other programs", closely=Closely.OTHERS, least_share=0.2, of_machine=True),
 )
 """``share``: of the time of the server's CPUs; of all of the trial's, where nobody counted them apart."""
 OTHERS_RAN_BESIDE_GENERATOR = Symptom(
     "other programs ran beside the generator",
-    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
-    Sentence(
-        "other programs ran on the generator's CPUs, for {share:.0%} of the time of the trial's CPUs",
-        "other programs ran on the generator's CPUs",
-    ),
-    Traits(of_machine=True),
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, END_OTHERS),
+    "other programs ran on the generator's CPUs, for {share:.0%} of the time of the trial's CPUs",
+    shared="other programs ran on the generator's CPUs",
+    traits=Traits(of_machine=True),
 )
 """``share``: of the time of the trial's CPUs; on those that the generator has alone."""
 
@@ -55,15 +52,14 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     sure = Confidence.LIKELY if found and _had_to_wait(evidence) else Confidence.POSSIBLE
     own = _servers_part(evidence.trial)
     return [
-        _finding(kind, min(1.0, part / own) if kind is OTHERS_RAN else part, sure)
+        Finding(kind, sure, {"share": min(1.0, part / own) if kind is OTHERS_RAN else part})
         for kind, part in (found or {most: shares[most]}).items()
     ]
 
 
 def _had_to_wait(evidence: Evidence) -> bool:
     """Return whether its threads were ready and had no CPU for some time; also where nobody looked."""
-    ready_ns, recording = evidence.trial.counters.get("threads.queue_ns"), evidence.trial.recording
-    length_ns = recording.window.length_ns if recording else None
+    ready_ns, length_ns = evidence.trial.counters.get("threads.queue_ns"), evidence.length_ns
     return ready_ns is None or not length_ns or ready_ns >= _LEAST_READY * length_ns
 
 
@@ -76,14 +72,3 @@ def _servers_part(trial: Trial) -> float:
         return 1.0
     alone = set(placement.generator_cpus) - set(placement.server_cpus)
     return len(placement.server_cpus) / (len(placement.server_cpus) + len(alone))
-
-
-def _finding(kind: Symptom, share: float, sure: Confidence) -> Finding:
-    return Finding(
-        rule="D28",
-        kind=kind,
-        confidence=sure,
-        numbers={"share": share},
-        advice=END_OTHERS,
-        shareable=True,
-    )

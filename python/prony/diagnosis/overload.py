@@ -9,9 +9,8 @@ from itertools import accumulate
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.model.recording import Recording, Second
-from prony.model.trial import Ok
 from prony.units import seconds
 
 OF_A_QUEUE = Consequence(
@@ -23,11 +22,9 @@ LOWER_RATE = Experiment(
 ASK_FOR_LESS = Advice("ask for less", "ask for a rate that it can do, or compare throughput in a closed loop")
 OVERLOADED = Symptom(
     "more was asked than it can do",
-    Meaning(Bearing.ADDS, OF_A_QUEUE, LOWER_RATE),
-    Sentence(
-        "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to {owed:n request}",
-        "more was asked for than it can do: its queue grew all the time",
-    ),
+    Meaning(Bearing.ADDS, OF_A_QUEUE, LOWER_RATE, ASK_FOR_LESS),
+    "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to {owed:n request}",
+    shared="more was asked for than it can do: its queue grew all the time",
 )
 """``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
 
@@ -51,7 +48,7 @@ def overload(evidence: Evidence) -> list[Finding]:
     have left as many open.
     """
     recording = evidence.trial.recording
-    if recording is None or not recording.is_open or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not recording.is_open or not evidence.is_ok:
         return []
     owed, length_ns = _owed(recording), recording.window.length_ns
     if length_ns is None or not _is_long(owed, recording.account.scheduled):
@@ -60,20 +57,12 @@ def overload(evidence: Evidence) -> list[Finding]:
     if not grew and lost < _LEAST_OWED * recording.account.scheduled:
         return []
     length_s, sure = seconds(length_ns), grew and not _may_be_steady(evidence, recording)
-    return [
-        Finding(
-            rule="D41",
-            kind=OVERLOADED,
-            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
-            numbers={
-                "asked_per_s": recording.account.scheduled / length_s,
-                "done_per_s": recording.completed.all / length_s,
-                "owed": owed[-1],
-            },
-            advice=ASK_FOR_LESS,
-            shareable=True,
-        )
-    ]
+    numbers = {
+        "asked_per_s": recording.account.scheduled / length_s,
+        "done_per_s": recording.completed.all / length_s,
+        "owed": owed[-1],
+    }
+    return [Finding(OVERLOADED, Confidence.CERTAIN if sure else Confidence.LIKELY, numbers)]
 
 
 def _owed(recording: Recording) -> list[int]:

@@ -6,9 +6,8 @@ The page was never made; what was measured is how quickly a request is refused.
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
-from prony.model.trial import Ok
 
 CHANGE_REQUEST = Advice(
     "change the request",
@@ -16,11 +15,8 @@ CHANGE_REQUEST = Advice(
 )
 REFUSED = Symptom(
     "requests refused",
-    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES),
-    Sentence(
-        "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
-        "it refused requests as they were sent",
-    ),
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, CHANGE_REQUEST),
+    "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
 )
 """``refused`` of ``done`` replies, most of them with ``status``."""
 
@@ -35,19 +31,12 @@ _LEAST = 5
 def refused(evidence: Evidence) -> list[Finding]:
     """Return a finding when more than one reply in a thousand refuses the request as it was sent."""
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not evidence.is_ok:
         return []
     account = recording.account
     counts = {status: account.bad_status.get(str(status), 0) for status in _REFUSALS}
     count, done = sum(counts.values()), account.ok + sum(account.bad_status.values())
     if count < _LEAST or count <= QUALIFIED_ERROR_RATIO * done:
         return []
-    return [
-        Finding(
-            rule="D38",
-            kind=REFUSED,
-            confidence=Confidence.LIKELY,
-            numbers={"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
-            advice=CHANGE_REQUEST,
-        )
-    ]
+    numbers = {"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])}
+    return [Finding(REFUSED, Confidence.LIKELY, numbers)]

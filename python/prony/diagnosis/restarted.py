@@ -5,14 +5,13 @@
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import Turnover, turnover, window_samples
+from prony.analysis.resources import Turnover, turnover
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 from prony.units import SECOND_NS
 
 LONGER_LIVES = Experiment(
@@ -26,19 +25,17 @@ READ_LOG_FOR_LIMITS = Advice(
 READ_LOG = Advice("read its log", "read its log")
 RESTARTED = Symptom(
     "restarted",
-    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES),
-    Sentence(
-        "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
-        "a {role} was restarted within the window: what it worked on may be lost",
-    ),
-    Traits(cause="workers that are replaced", steps_back=True),
+    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG_FOR_LIMITS),
+    "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
+    shared="a {role} was restarted within the window: what it worked on may be lost",
+    traits=Traits(cause="workers that are replaced", steps_back=True),
 )
 """``restarts`` of processes of the name ``role``."""
 LOST = Symptom(
     "lost",
-    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES),
-    Sentence("{ended:n process} of the role {role} ended within the window without a replacement"),
-    Traits(cause="workers that ended"),
+    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG),
+    "{ended:n process} of the role {role} ended within the window without a replacement",
+    traits=Traits(cause="workers that ended"),
 )
 """``ended``: processes of the name ``role`` that nothing replaced."""
 
@@ -59,13 +56,16 @@ def restarted(evidence: Evidence) -> list[Finding]:
     that were replaced had lived for a short time, and took no request along. Else it is what servers do with
     workers that are idle, or have had their number of requests: possible.
     """
-    if not isinstance(evidence.trial.outcome, Ok):
+    if not evidence.is_ok:
         return []
-    found = turnover(window_samples(evidence.trial.samples))
+    found = turnover(evidence.samples)
     return [
-        _replaced(role, one.restarts, _sure(evidence, role, one))
-        if one.restarts
-        else _ended(role, one.lost, _sure(evidence, role, one))
+        Finding(
+            RESTARTED if one.restarts else LOST,
+            _sure(evidence, role, one),
+            {"restarts": one.restarts} if one.restarts else {"ended": one.lost},
+            {"role": role},
+        )
         for role, one in found.items()
         # A pool that grows by more than it replaces is a finding of its own.
         if role in _SERVING
@@ -76,13 +76,12 @@ def restarted(evidence: Evidence) -> list[Finding]:
 
 def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     """Return how sure it is that the ends of a role's processes moved a figure."""
-    recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
+    recording = evidence.trial.recording
     if recording is None or carried_its_rate(recording):
         return Confidence.POSSIBLE
-    before = max(1, sum(row.role == role for row in window[0].processes))
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    before = max(1, sum(row.role == role for row in evidence.samples[0].processes))
     many = max(one.restarts, one.lost) >= _LEAST_SHARE * before
-    short = before * length_ns <= _SHORT_LIFE_NS * one.restarts
+    short = before * evidence.sampled_ns <= _SHORT_LIFE_NS * one.restarts
     if (short or many) and lost_requests(recording) >= _least_lost(recording, one):
         return Confidence.CERTAIN
     return Confidence.LIKELY if short else Confidence.POSSIBLE
@@ -91,26 +90,3 @@ def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
 def _least_lost(recording: Recording, one: Turnover) -> float:
     """Return how many lost requests show that processes did not end while they were idle."""
     return max(1, QUALIFIED_ERROR_RATIO * recording.completed.all) if one.restarts else one.lost
-
-
-def _replaced(role: str, times: int, sure: Confidence) -> Finding:
-    return Finding(
-        rule="D22",
-        kind=RESTARTED,
-        confidence=sure,
-        numbers={"restarts": times},
-        names={"role": role},
-        advice=READ_LOG_FOR_LIMITS,
-        shareable=True,
-    )
-
-
-def _ended(role: str, count: int, sure: Confidence) -> Finding:
-    return Finding(
-        rule="D22",
-        kind=LOST,
-        confidence=sure,
-        numbers={"ended": count},
-        names={"role": role},
-        advice=READ_LOG,
-    )

@@ -19,19 +19,7 @@ from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER, earlier_trials
 from prony.diagnosis.evidence import Rule
 from prony.diagnosis.few_at_a_time import WAITS_WITHIN, few_at_a_time
 from prony.diagnosis.forks import FORKED_FOR_EACH, forks
-from prony.diagnosis.generator_limited import (
-    GENERATOR_AT_LIMIT,
-    GENERATOR_BUSY,
-    GENERATOR_KEPT_WAITING,
-    GENERATOR_LATE,
-    GENERATOR_MISSED_RATE,
-    GENERATOR_NEAR_CEILING,
-    GENERATOR_THROTTLED,
-    GENERATOR_WITHOUT_BUFFERS,
-    GENERATOR_WITHOUT_DESCRIPTORS,
-    GENERATOR_WITHOUT_PORTS,
-    generator_limited,
-)
+from prony.diagnosis.generator_limited import OF_GENERATOR, generator_limited
 from prony.diagnosis.growing_pool import POOL_GREW, growing_pool
 from prony.diagnosis.heat import HEAT, heat
 from prony.diagnosis.held_back import REPLIES_HELD_BACK, held_back
@@ -114,16 +102,7 @@ queues, the machine, and last resources that the server did not use.
 PRECEDENCE: tuple[Symptom, ...] = (
     FIGURES_CONTRADICT,
     PORTS_KEPT_BY_EARLIER,
-    GENERATOR_AT_LIMIT,
-    GENERATOR_WITHOUT_PORTS,
-    GENERATOR_WITHOUT_DESCRIPTORS,
-    GENERATOR_WITHOUT_BUFFERS,
-    GENERATOR_THROTTLED,
-    GENERATOR_NEAR_CEILING,
-    GENERATOR_MISSED_RATE,
-    GENERATOR_BUSY,
-    GENERATOR_KEPT_WAITING,
-    GENERATOR_LATE,
+    *OF_GENERATOR,
     KILLED_FOR_MEMORY,
     SELECT_FULL,
     DESCRIPTORS_USED_UP,

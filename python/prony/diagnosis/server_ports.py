@@ -7,11 +7,10 @@ generator's connections are a finding about the generator. *Source*: RFC 9293, s
 """
 
 from prony.analysis.generator import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
-from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import OF_ERRORS
 
@@ -25,12 +24,10 @@ KEEP_CONNECTIONS = Advice(
 )
 SERVER_WITHOUT_PORTS = Symptom(
     "server without ports",
-    Meaning(Bearing.LIMITS, OF_ERRORS, MORE_PORTS),
-    Sentence(
-        "it ran out of ports for its own connections to others{process:, those of the}: {waiting:n "
-        "socket} in TIME_WAIT"
-    ),
-    Traits(cause="its ports"),
+    Meaning(Bearing.LIMITS, OF_ERRORS, MORE_PORTS, KEEP_CONNECTIONS),
+    "it ran out of ports for its own connections to others{process:, those of the}: {waiting:n "
+    "socket} in TIME_WAIT",
+    traits=Traits(cause="its ports"),
 )
 """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end; the name ``process``,
     where it is not the server that lacked them."""
@@ -62,19 +59,17 @@ def server_ports(evidence: Evidence) -> list[Finding]:
         sure = Confidence.LIKELY if went_without(evidence.trial) and not refuted else Confidence.POSSIBLE
     return [
         Finding(
-            rule="D05",
-            kind=SERVER_WITHOUT_PORTS,
-            confidence=sure,
-            numbers={"waiting": waiting} | ({"ports": ports} if ports else {}),
-            names=_process(evidence, waiting) if full else {},
-            advice=KEEP_CONNECTIONS,
+            SERVER_WITHOUT_PORTS,
+            sure,
+            {"waiting": waiting} | ({"ports": ports} if ports else {}),
+            _process(evidence, waiting) if full else {},
         )
     ]
 
 
 def _most_open(evidence: Evidence) -> int:
     """Return the most connections to others that a look found open: each has a port too."""
-    gauges = (one.gauges for one in window_samples(evidence.trial.samples))
+    gauges = (one.gauges for one in evidence.samples)
     return max((one.get("downstream.connections", 0) for one in gauges), default=0)
 
 

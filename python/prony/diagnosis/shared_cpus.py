@@ -5,7 +5,7 @@ a control group confines it to those that it was given. The report itself names 
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 
 HOLD_TO_CPUS = Advice(
@@ -13,14 +13,12 @@ HOLD_TO_CPUS = Advice(
 )
 STRAYED = Symptom(
     "strayed to other CPUs",
-    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
-    Sentence(
-        "{strays} of its processes chose CPUs outside the server's set, perhaps the generator's: "
-        "throughput and latency describe both",
-        "processes of it chose CPUs outside the server's set, perhaps the generator's: throughput and "
-        "latency describe both",
-    ),
-    Traits(of_machine=True),
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, HOLD_TO_CPUS),
+    "{strays} of its processes chose CPUs outside the server's set, perhaps the generator's: "
+    "throughput and latency describe both",
+    shared="processes of it chose CPUs outside the server's set, perhaps the generator's: throughput and "
+    "latency describe both",
+    traits=Traits(of_machine=True),
 )
 """``strays``: processes of the server that chose other CPUs than the server's."""
 
@@ -31,13 +29,4 @@ def shared_cpus(evidence: Evidence) -> list[Finding]:
     placement = evidence.trial.placement
     if not strays or placement is None or placement.shared:
         return []
-    return [
-        Finding(
-            rule="D24",
-            kind=STRAYED,
-            confidence=Confidence.CERTAIN,
-            numbers={"strays": strays},
-            advice=HOLD_TO_CPUS,
-            shareable=True,
-        )
-    ]
+    return [Finding(STRAYED, Confidence.CERTAIN, {"strays": strays})]

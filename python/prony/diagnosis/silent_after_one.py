@@ -7,17 +7,14 @@ nobody reads any more, and wait until they give up.
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN, OF_THE_SERVED
-from prony.model.trial import Ok
 
 SILENT_AFTER_ONE = Symptom(
     "silent after one reply",
-    Meaning(Bearing.LIMITS, OF_THE_SERVED, KEPT_OPEN),
-    Sentence(
-        "no connection was answered a second time, and none was closed: {waited:n request} waited in vain"
-    ),
-    Traits(cause="connections that it leaves after one reply", concerns=Concerns.CLIENTS),
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, KEPT_OPEN, KEEP_ALIVE),
+    "no connection was answered a second time, and none was closed: {waited:n request} waited in vain",
+    traits=Traits(cause="connections that it leaves after one reply", concerns=Concerns.CLIENTS),
 )
 """Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
 
@@ -40,7 +37,7 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     if not evidence.cell.workload.request.keep_alive:
         return []
     answered = recording.connections.answered if recording and not recording.is_open else None
-    if recording is None or answered is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or answered is None or not evidence.is_ok:
         return []
     served = answered.connections - answered.without_reply
     waited = recording.account.count("timed_out") + recording.account.count("in_flight_at_end")
@@ -49,12 +46,4 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     many = answered.without_reply > _MOST_WITHOUT_REPLY * answered.connections
     if many or slow_share(recording) > _MOST_SLOW:
         return []
-    return [
-        Finding(
-            rule="D11",
-            kind=SILENT_AFTER_ONE,
-            confidence=Confidence.LIKELY,
-            numbers={"served": served, "waited": waited},
-            advice=KEEP_ALIVE,
-        )
-    ]
+    return [Finding(SILENT_AFTER_ONE, Confidence.LIKELY, {"served": served, "waited": waited})]

@@ -8,13 +8,12 @@ from prony.analysis.generator import closes_each
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.listen_queue import turned_away
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 
 ADD_WORKERS = Advice(
     "add workers",
@@ -33,21 +32,17 @@ RAISE_CAP = Advice(
 STARVED = Symptom(
     "starved",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "only {served} of {connections} connections were answered in the window: throughput and latency "
-        "describe only those"
-    ),
-    Traits(cause="connections that keep others out", concerns=Concerns.EITHER),
+    "only {served} of {connections} connections were answered in the window: throughput and latency "
+    "describe only those",
+    traits=Traits(cause="connections that keep others out", concerns=Concerns.EITHER),
 )
 """``served`` of ``connections``."""
 STARVED_BY_SLOTS = Symptom(
     "starved by slots",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "only {served} of {connections} connections were answered in the window, as many as it has "
-        "workers and threads: throughput and latency describe only those"
-    ),
-    Traits(cause="connections that keep its workers", concerns=Concerns.EITHER),
+    "only {served} of {connections} connections were answered in the window, as many as it has "
+    "workers and threads: throughput and latency describe only those",
+    traits=Traits(cause="connections that keep its workers", concerns=Concerns.EITHER),
 )
 """As before, and as many were served as there are workers and threads."""
 
@@ -66,22 +61,16 @@ def starved(evidence: Evidence) -> list[Finding]:
     Possible: the others had few replies each. In a random order as many connections may have had none.
     """
     found, recording = starvation(evidence.trial.recording), evidence.trial.recording
-    if found is None or recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if found is None or recording is None or not evidence.is_ok:
         return []
     waiting = found.connections - found.served - turned_away(evidence)
     if not are_many(waiting, found.connections) or connection_cap(evidence) or closes_each(recording):
         return []
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    facts = evidence.facts
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
-    return [
-        Finding(
-            rule="D10",
-            kind=STARVED_BY_SLOTS if slots == found.served else STARVED,
-            confidence=_sure(recording, found),
-            numbers={"served": found.served, "connections": found.connections},
-            advice=_advice(facts, kept=kept),
-        )
-    ]
+    numbers = {"served": found.served, "connections": found.connections}
+    kind = STARVED_BY_SLOTS if slots == found.served else STARVED
+    return [Finding(kind, _sure(recording, found), numbers, advice=_advice(facts, kept=kept))]
 
 
 def _advice(facts: SubjectFacts, *, kept: bool) -> Advice:

@@ -13,21 +13,18 @@ from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 from prony.model.recording import Recording
-from prony.model.trial import Ok, Trial
 from prony.units import seconds
 
 WARM_UP_FIRST = Advice("warm up first", "use a longer warm-up")
 STILL_COLD = Symptom(
     "still warming up",
-    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP),
-    Sentence(
-        "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
-        "was still warming up",
-        "it was still warming up within the window",
-    ),
+    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP, WARM_UP_FIRST),
+    "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
+    "was still warming up",
+    shared="it was still warming up within the window",
 )
 """``early_per_s`` in the first seconds, ``late_per_s`` at the end; ``seconds`` until then."""
 
@@ -49,7 +46,7 @@ def still_cold(evidence: Evidence) -> list[Finding]:
     two rounds of its connections, whose replies may come all at once, or where stages change the load.
     """
     recording, usage = evidence.trial.recording, consumption_of(evidence)
-    if recording is None or usage is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or usage is None or not evidence.is_ok:
         return []
     if recording.is_open or evidence.cell.workload.loop.stages:
         return []
@@ -57,19 +54,12 @@ def still_cold(evidence: Evidence) -> list[Finding]:
     after = next((k for k in range(1, len(rate) - 1) if _is_step(rate[:k], rate[k:])), None)
     if after is None or after < _LEAST_ROUNDS * _reply_s(recording):
         return []
-    if usage.contended and not _fills_its_cpus(evidence.trial, usage, after):
+    if usage.contended and not _fills_its_cpus(evidence, usage, after):
         # Who gets the CPU less often is slower, warm or not; where its own threads fill it, nobody takes it.
         return []
     early, late = fmean(rate[:after]), fmean(rate[after:])
     return [
-        Finding(
-            rule="D40",
-            kind=STILL_COLD,
-            confidence=Confidence.LIKELY,
-            numbers={"early_per_s": early, "late_per_s": late, "seconds": after},
-            advice=WARM_UP_FIRST,
-            shareable=True,
-        )
+        Finding(STILL_COLD, Confidence.LIKELY, {"early_per_s": early, "late_per_s": late, "seconds": after})
     ]
 
 
@@ -85,13 +75,13 @@ def _reply_s(recording: Recording) -> float:
     return seconds(times.histogram.value_at_quantile(0.5)) if times and times.histogram else 0.0
 
 
-def _fills_its_cpus(trial: Trial, usage: Consumption, slow_s: int) -> bool:
+def _fills_its_cpus(evidence: Evidence, usage: Consumption, slow_s: int) -> bool:
     """Return whether the subject had nearly all of its CPUs' time, by the count of its control groups: what
     is left over of the whole window would be little of the slow seconds.
     """
+    trial, length_ns = evidence.trial, evidence.length_ns
     counted = any(name.startswith("cgroup.") and name.endswith(".cpu_ns") for name in trial.counters)
     shared = trial.placement is None or trial.placement.shared
-    length_ns = trial.recording.window.length_ns if trial.recording else None
     if shared or not counted or length_ns is None:
         return False
     left = 1.0 - usage.shares.get(Resource.CPU, 0.0)

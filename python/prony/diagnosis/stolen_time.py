@@ -6,7 +6,7 @@
 from prony.analysis.missing import Missing
 from prony.analysis.validity import steal_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 
 REPEAT_ELSEWHERE = Advice(
@@ -14,12 +14,10 @@ REPEAT_ELSEWHERE = Advice(
 )
 STOLEN = Symptom(
     "stolen time",
-    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE),
-    Sentence(
-        "the hypervisor gave CPU time of this machine to others: compare only within a block ({share:.1%})",
-        "the hypervisor gave CPU time of this machine to others: compare only within a block",
-    ),
-    Traits(cause="the hypervisor", closely=Closely.OTHERS, least_share=0.1, of_machine=True),
+    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE, REPEAT_ELSEWHERE),
+    "the hypervisor gave CPU time of this machine to others: compare only within a block ({share:.1%})",
+    shared="the hypervisor gave CPU time of this machine to others: compare only within a block",
+    traits=Traits(cause="the hypervisor", closely=Closely.OTHERS, least_share=0.1, of_machine=True),
 )
 """``share``: of the time of the trial's CPUs."""
 
@@ -33,13 +31,4 @@ def stolen_time(evidence: Evidence) -> list[Finding]:
     share = steal_share(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []
-    return [
-        Finding(
-            rule="D26",
-            kind=STOLEN,
-            confidence=Confidence.CERTAIN,
-            numbers={"share": share},
-            advice=REPEAT_ELSEWHERE,
-            shareable=True,
-        )
-    ]
+    return [Finding(STOLEN, Confidence.CERTAIN, {"share": share})]

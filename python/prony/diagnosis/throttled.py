@@ -7,7 +7,7 @@ period, of 100 ms.
 from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_LIMIT
 
 MORE_QUOTA = Experiment("more quota", "measure with twice the quota; throughput rises with it")
@@ -17,13 +17,11 @@ RAISE_QUOTA = Advice(
 )
 THROTTLED = Symptom(
     "throttled",
-    Meaning(Bearing.LIMITS, OF_THE_LIMIT, MORE_QUOTA),
-    Sentence(
-        "its CPU quota throttled it in {share:.0%} of its scheduling periods: the quota limited its "
-        "throughput and its tail latency",
-        "its CPU quota throttled it: the quota limited its throughput and its tail latency",
-    ),
-    Traits(cause="its quota", steps_back=True),
+    Meaning(Bearing.LIMITS, OF_THE_LIMIT, MORE_QUOTA, RAISE_QUOTA),
+    "its CPU quota throttled it in {share:.0%} of its scheduling periods: the quota limited its "
+    "throughput and its tail latency",
+    shared="its CPU quota throttled it: the quota limited its throughput and its tail latency",
+    traits=Traits(cause="its quota", steps_back=True),
 )
 """``periods`` of 100 ms, ``throttled``: those in which it had to wait; ``share``: of all."""
 
@@ -46,16 +44,8 @@ def throttled(evidence: Evidence) -> list[Finding]:
     waited = counters.get("cgroup.server.throttled_periods", 0)
     if not periods or waited / periods <= _LEAST_SHARE:
         return []
-    return [
-        Finding(
-            rule="D14",
-            kind=THROTTLED,
-            confidence=_sure(evidence, waited / periods),
-            numbers={"periods": periods, "throttled": waited, "share": waited / periods},
-            advice=RAISE_QUOTA,
-            shareable=True,
-        )
-    ]
+    numbers = {"periods": periods, "throttled": waited, "share": waited / periods}
+    return [Finding(THROTTLED, _sure(evidence, waited / periods), numbers)]
 
 
 def _sure(evidence: Evidence, share: float) -> Confidence:

@@ -5,7 +5,7 @@ Only where something tracks connections: address translation of containers, a fi
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import CONNECT_WAITS
 
 LARGER_TABLE = Experiment(
@@ -16,12 +16,9 @@ RAISE_TRACKING = Advice(
 )
 TRACKING_FULL = Symptom(
     "table of connections full",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE),
-    Sentence(
-        "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n "
-        "packet}"
-    ),
-    Traits(cause="the kernel's table of connections", turned_away="dropped"),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE, RAISE_TRACKING),
+    "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n packet}",
+    traits=Traits(cause="the kernel's table of connections", turned_away="dropped"),
 )
 """``dropped`` packets; ``entries`` of ``most`` in the end, if known."""
 
@@ -40,10 +37,8 @@ def tracking_full(evidence: Evidence) -> list[Finding]:
     sure = Confidence.LIKELY if evidence.is_on_host or not (dropped > 0 and full) else Confidence.CERTAIN
     return [
         Finding(
-            rule="D07",
-            kind=TRACKING_FULL,
-            confidence=sure if dropped > 0 else Confidence.POSSIBLE,
-            numbers={"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
-            advice=RAISE_TRACKING,
+            TRACKING_FULL,
+            sure if dropped > 0 else Confidence.POSSIBLE,
+            {"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
         )
     ]

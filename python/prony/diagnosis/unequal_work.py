@@ -13,7 +13,7 @@ True
 from collections.abc import Mapping
 
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 
 OF_OTHER_WORK = Consequence(
     "of other work too", "a part of a difference in speed may be of the work, not of the server"
@@ -26,8 +26,8 @@ SEND_THE_SAME = Advice(
 )
 UNEQUAL_WORK = Symptom(
     "unequal work",
-    Meaning(Bearing.ADDS, OF_OTHER_WORK, SAME_REPLIES),
-    Sentence("its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}"),
+    Meaning(Bearing.ADDS, OF_OTHER_WORK, SAME_REPLIES, SEND_THE_SAME),
+    "its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}",
 )
 """``own_bytes`` of its replies, heads included, and ``other_bytes`` of those of the subject named
     ``other``."""
@@ -49,12 +49,11 @@ def unequal_work(own_bytes: float, others: Mapping[str, float]) -> Finding | Non
     if _apart(own_bytes, others[name]) <= ALIKE:
         return None
     return Finding(
+        UNEQUAL_WORK,
+        Confidence.LIKELY,
+        {"own_bytes": own_bytes, "other_bytes": others[name]},
+        {"other": name},
         rule="D32",
-        kind=UNEQUAL_WORK,
-        confidence=Confidence.LIKELY,
-        numbers={"own_bytes": own_bytes, "other_bytes": others[name]},
-        names={"other": name},
-        advice=SEND_THE_SAME,
     )
 
 

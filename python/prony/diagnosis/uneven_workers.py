@@ -5,26 +5,16 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
 """
 
-from prony.analysis.resources import window_samples
+from collections.abc import Sequence
+
+from prony.analysis.resources import window_length_ns
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
-from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 from prony.model.workload import ClosedLoop
 
 OF_THE_FULLEST = Consequence(
@@ -41,25 +31,21 @@ SPREAD_CONNECTIONS = Advice(
 )
 UNEVEN_WORKERS = Symptom(
     "uneven workers",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
-    Sentence(
-        "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
-        "connections stick to few of them",
-        "one worker had most of the work: connections stick to few of them",
-    ),
-    Traits(cause="its fullest worker"),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
+    "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
+    "connections stick to few of them",
+    shared="one worker had most of the work: connections stick to few of them",
+    traits=Traits(cause="its fullest worker"),
 )
 """``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
 UNEVEN_CONNECTIONS = Symptom(
     "uneven connections",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
-    Sentence(
-        "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
-        " once: connections stick to few of them",
-        "one worker had more connections than it works on at once, another fewer: connections stick to "
-        "few of them",
-    ),
-    Traits(cause="its fullest worker", closely=Closely.WAITS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
+    "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
+    " once: connections stick to few of them",
+    shared="one worker had more connections than it works on at once, another fewer: connections stick to "
+    "few of them",
+    traits=Traits(cause="its fullest worker", closely=Closely.WAITS),
 )
 """``workers``, of which one had ``most`` connections and one ``least``; each works on ``slots``."""
 
@@ -77,32 +63,24 @@ def uneven_workers(evidence: Evidence) -> list[Finding]:
     room if they were spread; and requests waited for each other.
     """
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok) or carried_its_rate(recording):
+    if recording is None or not evidence.is_ok or carried_its_rate(recording):
         return []
     return _by_cpu(evidence, recording) or _by_connections(evidence)
 
 
-def is_uneven(window: tuple[Sample, ...]) -> bool:
+def is_uneven(window: Sequence[Sample]) -> bool:
     """Return whether the busiest worker filled a core, and another did at most half as much."""
     used = sorted(_cores(window))
     return len(used) > 1 and used[-1] >= _BUSY and used[0] <= _MOST_OF_IT * used[-1]
 
 
 def _by_cpu(evidence: Evidence, recording: Recording) -> list[Finding]:
-    window = window_samples(evidence.trial.samples)
+    window = evidence.samples
     used = sorted(_cores(window))
     if not is_uneven(window) or each_had_a_core(recording, sum(used)):
         return []
-    return [
-        Finding(
-            rule="D18",
-            kind=UNEVEN_WORKERS,
-            confidence=Confidence.LIKELY,
-            numbers={"workers": len(used), "most_cores": used[-1], "least_cores": used[0]},
-            advice=SPREAD_CONNECTIONS,
-            shareable=True,
-        )
-    ]
+    numbers = {"workers": len(used), "most_cores": used[-1], "least_cores": used[0]}
+    return [Finding(UNEVEN_WORKERS, Confidence.LIKELY, numbers)]
 
 
 def _by_connections(evidence: Evidence) -> list[Finding]:
@@ -116,16 +94,8 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
         return []
     if not (least < each < most and _UNEVEN * held / workers <= most and held <= each * workers):
         return []
-    return [
-        Finding(
-            rule="D18",
-            kind=UNEVEN_CONNECTIONS,
-            confidence=Confidence.LIKELY,
-            numbers={"workers": workers, "most": most, "least": least, "slots": each},
-            advice=SPREAD_CONNECTIONS,
-            shareable=True,
-        )
-    ]
+    numbers = {"workers": workers, "most": most, "least": least, "slots": each}
+    return [Finding(UNEVEN_CONNECTIONS, Confidence.LIKELY, numbers)]
 
 
 def has_idle_slots(evidence: Evidence) -> bool:
@@ -136,7 +106,7 @@ def has_idle_slots(evidence: Evidence) -> bool:
 
 def _slots_of_each(evidence: Evidence) -> int | None:
     """Return how many requests one worker works on at once; null where that is not fixed."""
-    facts = evidence.subject.facts.of_server if evidence.subject else SubjectFacts().of_server
+    facts = evidence.facts.of_server
     return facts.slots // facts.processes if facts.slots and facts.processes else None
 
 
@@ -146,17 +116,13 @@ def _keeps_connections(evidence: Evidence) -> bool:
     return isinstance(load.loop, ClosedLoop) and load.request.keep_alive
 
 
-def _cores(window: tuple[Sample, ...]) -> list[float]:
+def _cores(window: Sequence[Sample]) -> list[float]:
     """Return the cores that each worker used, of those that were there at both edges."""
     if len(window) < 2:
         return []
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    length_ns = window_length_ns(window)
     first, last = (
-        {
-            (row.pid, row.start_time_ticks): row.user_ns + row.system_ns
-            for row in one.processes
-            if row.role == "worker"
-        }
+        {row.identity: row.cpu_ns for row in one.processes if row.role == "worker"}
         for one in (window[0], window[-1])
     )
     return [(last[one] - first[one]) / length_ns for one in first.keys() & last.keys()] if length_ns else []

@@ -8,47 +8,40 @@ import re
 from collections import Counter
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import turnover, window_samples
+from prony.analysis.resources import turnover
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
-from prony.model.trial import Ok
 
 READ_LOG_FOR_ERRORS = Advice("read its log for errors", "read its log, and ask for such a page by hand")
+LIFT_LIMIT = Advice(
+    "lift the limit for the load", "turn that limit off for this measurement, or ask at a rate that it allows"
+)
 WRONG_REPLIES = Symptom(
     "wrong replies",
-    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES),
-    Sentence(
-        "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
-        "replies had another status or body than expected",
-    ),
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
+    "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
+    shared="replies had another status or body than expected",
 )
 """``wrong`` of ``done`` replies; ``share``."""
 MOSTLY_ERRORS = Symptom(
     "mostly errors",
-    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES),
-    Sentence(
-        "{share:.0%} of its replies were {status}, and no page{error:; its log has it as}",
-        "most of its replies were {status}, and no page{error:; its log has it as}",
-    ),
-    Traits(cause="its errors"),
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
+    "{share:.0%} of its replies were {status}, and no page{error:; its log has it as}",
+    shared="most of its replies were {status}, and no page{error:; its log has it as}",
+    traits=Traits(cause="its errors"),
 )
 """``share`` of the replies; name ``status``: the commonest, ``error``: the commonest exception in the end of
 its log, if it has any.
 """
 RATE_LIMITED = Symptom(
     "rate limited",
-    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES),
-    Sentence(
-        "{share:.0%} of its replies were 429: it refused what it takes for too many requests of one client",
-        "most of its replies were 429: it refused what it takes for too many requests of one client",
-    ),
-    Traits(cause="a limit of requests for each client"),
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, LIFT_LIMIT),
+    "{share:.0%} of its replies were 429: it refused what it takes for too many requests of one client",
+    shared="most of its replies were 429: it refused what it takes for too many requests of one client",
+    traits=Traits(cause="a limit of requests for each client"),
 )
 """``share`` of the replies."""
-LIFT_LIMIT = Advice(
-    "lift the limit for the load", "turn that limit off for this measurement, or ask at a rate that it allows"
-)
 
 
 _CLASSES = ("bad_status", "failed_validation")
@@ -67,28 +60,26 @@ _MOST_CHARACTERS = 100
 def wrong_replies(evidence: Evidence) -> list[Finding]:
     """Return a finding when more than one reply in a thousand was not as expected."""
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not evidence.is_ok:
         return []
     wrong = sum(recording.account.count(name) for name in _CLASSES)
     done = recording.account.ok + wrong
     if wrong < _LEAST or wrong <= QUALIFIED_ERROR_RATIO * done:
         return []
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
-    kind, advice, names = WRONG_REPLIES, READ_LOG_FOR_ERRORS, {}
+    kind, names = WRONG_REPLIES, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
     if status[1] > _MOST * done and status[0] not in _REFUSALS and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
-            kind, advice, names = RATE_LIMITED, LIFT_LIMIT, {}
-    return [
-        Finding("D31", kind, Confidence.CERTAIN, numbers=numbers, names=names, advice=advice, shareable=True)
-    ]
+            kind, names = RATE_LIMITED, {}
+    return [Finding(kind, Confidence.CERTAIN, numbers, names)]
 
 
 def _died(evidence: Evidence, wrong: int) -> bool:
     """Return whether workers ended for half of the wrong replies: some answer their requests first."""
-    found = turnover(window_samples(evidence.trial.samples)).values()
+    found = turnover(evidence.samples).values()
     return sum(one.restarts + one.lost for one in found) >= _MOST * wrong
 
 

@@ -20,7 +20,7 @@ from prony.faces.over_sheets import ESTIMATE, UNITS, Row, Sheet, estimated, head
 from prony.metrics import METRICS
 from prony.model.plan import Cell
 from prony.model.recording import Recording, Second
-from prony.model.trial import Failed, Invalid, Outcome, Trial, TrialRecord
+from prony.model.trial import Trial, TrialRecord, outcome_parts
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words
@@ -86,16 +86,6 @@ _TRIAL_COLUMNS = (
 )
 
 
-def _outcome(outcome: Outcome) -> Row:
-    match outcome:
-        case Failed(stage, reason):
-            return "failed", stage, reason
-        case Invalid(reason):
-            return "invalid", None, reason
-        case _:
-            return "ok", None, None
-
-
 def _trial(record: TrialRecord, cells: Mapping[int, Cell]) -> Row:
     trial, found = record.trial, figures(record.trial)
     cell = cells.get(trial.cell_id)
@@ -103,7 +93,7 @@ def _trial(record: TrialRecord, cells: Mapping[int, Cell]) -> Row:
     placed = trial.placement
     return (
         *(record.id, record.run_id, trial.role.value, *named, trial.block, trial.position, trial.attempt),
-        *(trial.started_unix_ns, trial.ended_unix_ns, *_outcome(trial.outcome)),
+        *(trial.started_unix_ns, trial.ended_unix_ns, *outcome_parts(trial.outcome)),
         " ".join(map(str, placed.server_cpus)) if placed else None,
         " ".join(map(str, placed.generator_cpus)) if placed else None,
         found.steady.kind.value if isinstance(found.steady, SteadyState) else None,

@@ -45,7 +45,7 @@ def calibration_document(calibration: Calibration) -> Document:
 def summary(calibration: Calibration, at: str) -> tuple[Block, ...]:
     """Return the calibration in a few lines, for the report of the machine. ``at``: where the JSON has it."""
     found = [*_costs(calibration, at), *_shares(calibration, at), *_fitnesses(calibration, at)]
-    lines = Notes(tuple(("", line) for line in found))
+    lines = Notes.of(found)
     made = text("Of {}, {}:", _day(calibration, at), _effort(calibration, at))
     return (Paragraph(made, Tone.QUIET), lines)
 
@@ -109,7 +109,7 @@ def _blocks(part: PartResult, at: str) -> Iterator[Block]:
     if part.fitness is not None:
         yield Paragraph(_fitness(part.fitness, at + pointer("fitness")))
     if remarks := list(_remarks(part, at)):
-        yield Notes(tuple(("", remark) for remark in remarks))
+        yield Notes.of(remarks)
 
 
 def _fitness(found: GeneratorFitness, at: str) -> Text:
@@ -150,9 +150,9 @@ def _changes(changes: Iterable[Change], at: str) -> Table:
 
 def _change_row(change: Change, at: str) -> tuple[Entry, ...]:
     return (
-        Entry(text("{}", Name(change.name))),
+        Entry.of(Name(change.name)),
         Entry(_SHORT.get(change.metric, change.metric)),
-        Entry(text("{}", _effect(change, at))),
+        Entry.of(_effect(change, at)),
         Entry(_interval(change, at)),
         Entry(change.verdict),
     )
@@ -199,10 +199,10 @@ def _figure_row(figure: PartFigure, at: str) -> tuple[Entry, ...]:
     # What was measured once has none.
     interval = _MISSING if figure.low == figure.high else text("[{}, {}]", low, high)
     return (
-        Entry(text("{}", Name(figure.name))),
-        Entry(text("{}", _value(figure, "value", at))),
+        Entry.of(Name(figure.name)),
+        Entry.of(_value(figure, "value", at)),
         Entry(interval),
-        Entry(text("{}", Figure(figure.count, count, at + pointer("count")))),
+        Entry.of(Figure(figure.count, count, at + pointer("count"))),
     )
 
 
@@ -219,8 +219,8 @@ _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fa
 def _row(check: HostCheck, at: str) -> tuple[Entry, ...]:
     word, tone = _LEVELS[check.level]
     found, wanted = Quote(check.found, at + pointer("found")), Quote(check.wanted, at + pointer("wanted"))
-    name = Entry(text("{}", Name(check.name)))
-    return name, Entry(word, tone), Entry(text("{}", found)), Entry(text("{}", wanted))
+    name = Entry.of(Name(check.name))
+    return name, Entry(word, tone), Entry.of(found), Entry.of(wanted)
 
 
 def host_document(

@@ -82,7 +82,7 @@ def server_document(entry: ProcessEntry, at: str = "", *, here: bool = True) -> 
     ``at``: where the JSON has the entry. ``here`` false: without facts of this machine, and with the source
     of each setting.
     """
-    sections = [Section("", (Notes(tuple(("", line) for line in _lines(entry, at, here=here))),))]
+    sections = [Section("", (Notes.of(_lines(entry, at, here=here)),))]
     if isinstance(entry, HostEntry):
         sections += _facts(entry, at + pointer("facts"))
     if entry.settings:
@@ -153,7 +153,7 @@ def _caveat(caveat: Caveat, at: str) -> Text:
 
 
 def _fact(name: Words, value: Words, source: Quote) -> tuple[Entry, ...]:
-    return Entry(name), Entry(value), Entry(text("{}", source), Tone.QUIET)
+    return Entry(name), Entry(value), Entry.of(source, Tone.QUIET)
 
 
 def _backlog(entry: HostEntry, at: str) -> tuple[Entry, ...]:
@@ -259,11 +259,11 @@ def _settings(entry: ProcessEntry, at: str, *, with_sources: bool) -> tuple[Bloc
 
 def _setting(name: str, setting: Setting, at: str) -> tuple[Entry, ...]:
     return (
-        Entry(text("{}", Name(name))),
+        Entry.of(Name(name)),
         Entry(_default(setting, at + pointer("default"))),
         Entry(_range(setting, at)),
-        Entry(text("{}", Quote(setting.doc, at + pointer("doc")))),
-        Entry(text("{}", Quote(setting.source, at + pointer("source"))), Tone.QUIET),
+        Entry.of(Quote(setting.doc, at + pointer("doc"))),
+        Entry.of(Quote(setting.source, at + pointer("source")), Tone.QUIET),
     )
 
 
@@ -360,12 +360,12 @@ def _check_row(item: ServerCheck, at: str) -> tuple[Entry, ...]:
         ready = Figure(item.ready_s, _hundredths, at + pointer("ready_s"))
     version: Part = Quote(item.version, at + pointer("version")) if item.version else "—"
     return (
-        *(Entry(text("{}", Name(name))) for name in (item.server, item.interface, _wire(item))),
-        Entry(text("{}", ready)),
+        *(Entry.of(Name(name)) for name in (item.server, item.interface, _wire(item))),
+        Entry.of(ready),
         Entry(_counted(item, item.ok, at + pointer("requests", "ok"))),
         Entry(_counted(item, item.failed, at + pointer("requests", "failed"))),
         verdict,
-        Entry(text("{}", version)),
+        Entry.of(version),
         Entry(_stopped(item, at + pointer("stopped"))),
     )
 

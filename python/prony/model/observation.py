@@ -46,6 +46,16 @@ class ProcessRow:
     involuntary_switches: int | None = None
     descriptors: int | None = None
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Which process it is: a number alone is used again."""
+        return self.pid, self.start_time_ticks
+
+    @property
+    def cpu_ns(self) -> int:
+        """Its CPU time, of user and system."""
+        return self.user_ns + self.system_ns
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadUsage:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from prony.model.address import Behind, HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
@@ -305,6 +306,12 @@ _SIGNED_64_BITS = 2**63
 _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 
+def times_of(value: Any) -> Mapping[str, Distribution]:
+    """Return the distributions that are fields of a value, by name."""
+    found = {one.name: getattr(value, one.name) for one in fields(value)}
+    return {name: one for name, one in found.items() if isinstance(one, Distribution)}
+
+
 @dataclass(frozen=True, slots=True)
 class Distributions:
     """Times of valid replies (``ok``), also to requests that were ``carried_in``, ages of unanswered requests
@@ -438,15 +445,7 @@ class PathFigures:
     @property
     def times(self) -> Mapping[str, Distribution]:
         """The distributions that there are, by name."""
-        found = {name: getattr(self, name) for name in _OF_PATHS}
-        return {name: one for name, one in found.items() if one is not None}
-
-
-_OF_PATHS = tuple(
-    f"{population}_{kind}"
-    for kind in ("response", "service")
-    for population in ("ok", "carried_in", "censored")
-)
+        return times_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,8 +487,7 @@ class GroupFigures:
     @property
     def times(self) -> Mapping[str, Distribution]:
         """The distributions that there are, by name."""
-        found = {one.name: getattr(self.distributions, one.name) for one in fields(Distributions)}
-        return {name: one for name, one in found.items() if one is not None}
+        return times_of(self.distributions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -725,9 +723,9 @@ def _check_sum(kind: str, found: Recording, each: Sequence[PathFigures] | Sequen
     """Refuse parts of a load that are not the whole, in anything that they have parts of."""
     parts = [_counts(one.account, one.bytes, one.times) for one in each]
     kept = {name for part in parts for name in part}
-    times = {one.name: getattr(found.distributions, one.name) for one in fields(Distributions)}
-    whole = _counts(found.account, found.bytes, {name: one for name, one in times.items() if one is not None})
-    for name in sorted(kept | {name for name in whole if name not in times}):
+    whole = _counts(found.account, found.bytes, times_of(found.distributions))
+    names = {one.name for one in fields(Distributions)}
+    for name in sorted(kept | (whole.keys() - names)):
         summed = sum(part[name] for part in parts)
         if summed != whole[name]:
             expected = f"{whole[name]} of `{name}` in all {kind}, as in the whole"

@@ -2,18 +2,57 @@
 
 >>> Failed(FailureStage.START, "the port is taken").stage
 <FailureStage.START: 'start'>
+
+What spoils a trial that is not the subject's doing. Must not know how it is found, nor its words.
+
+>>> Fault(FaultKind.OTHER_LOAD, share=0.26).kind.is_of_environment
+True
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from prony.errors import FailureStage
 from prony.model.facts import Fingerprint, RunFacts, SubjectFacts, TrialEvent, TrialFacts
-from prony.model.fault import Fault
 from prony.model.observation import LogTail, Sample, Slice, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement, SandboxFacts
+
+
+class FaultKind(StrEnum):
+    """Where a fault lies. Public: archives hold these names."""
+
+    SLEPT = "slept"
+    STOLEN_TIME = "stolen-time"
+    OTHER_LOAD = "other-load"
+    SANDBOX = "sandbox"
+    GENERATOR = "generator"
+    NO_RECORDING = "no-recording"
+    INTERRUPTED = "interrupted"
+    LITTLES_LAW = "littles-law"
+    PRONY = "prony"
+
+    @property
+    def is_of_environment(self) -> bool:
+        """Whether the machine around the trial did it: another attempt may be spared."""
+        return self in (FaultKind.SLEPT, FaultKind.STOLEN_TIME, FaultKind.OTHER_LOAD, FaultKind.SANDBOX)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault with its figures; null: its kind has none.
+
+    ``slept_ns``: how long the machine slept within the window. ``share``: of stolen time and other load, of
+    all time of the trial's CPUs (0 to 1); of Little's law, the residual over what was expected (-1 to 1 and
+    more). ``text``: what was said by the part that failed; of kinds without such, what came with the fault.
+    """
+
+    kind: FaultKind
+    slept_ns: int | None = None
+    share: float | None = None
+    text: str | None = None
 
 
 class TrialRole(StrEnum):
@@ -48,6 +87,18 @@ class Invalid:
 
 
 Outcome = Ok | Failed | Invalid
+Parts = tuple[Literal["ok", "failed", "invalid"], FailureStage | None, str | None]
+
+
+def outcome_parts(outcome: Outcome) -> Parts:
+    """Return the name of an outcome, the stage at which it failed, and its reason; null where it has none."""
+    match outcome:
+        case Ok():
+            return "ok", None, None
+        case Failed(stage, reason):
+            return "failed", stage, reason
+        case Invalid(reason):
+            return "invalid", None, reason
 
 
 @dataclass(frozen=True, slots=True)

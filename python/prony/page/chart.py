@@ -77,6 +77,18 @@ _MOST_TICKS = 7
 # Letters of a name in a legend.
 _IN_TWO_COLUMNS = 28
 _THOUSANDS = 10_000
+# What spans more than this would hide the lesser subjects on a linear scale.
+_DECADES = 20
+ROW = 42
+"""Of a subject that has its name above its mark, in pixels."""
+ROOM = 8
+"""Of marks, in pixels, at the edge of a plot."""
+RATIO: Json = {"type": "log", "nice": False}
+ZOOM: Json = {
+    "name": "zoom",
+    "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
+    "bind": "scales",
+}
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -258,6 +270,52 @@ def by_ratio(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> Json:
     # Thousands as `10k`, as on the axis of loads; below 1 that would be thousandths, as `500m`.
     form = "~s" if low >= 1 and high >= _THOUSANDS else "~r"
     return axis(values=values, format=form) if len(values) > 1 else axis(format=form)
+
+
+def by_size(name: str, title: str | None, values: Sequence[float], *, zero: bool = False) -> Json:
+    """Return the encoding of a number whose ``values`` are known: by ratio where these span decades, which
+    would hide the lesser ones.
+    """
+    low, high = min(values), max(values)
+    if low > 0 and high > _DECADES * low:
+        return quantity(name, title, axis=by_ratio(low, high)) | {"scale": RATIO | {"padding": ROOM}}
+    return quantity(name, title, zero=zero, axis=axis())
+
+
+def layer(
+    mark: str, encoding: Json, when: str = "", rows: Sequence[Json] | None = None, **look: object
+) -> Json:
+    """Return a layer: a mark and its ``look``, of the rows for which ``when`` holds, an expression or a field
+    that they have. ``rows``: its own, in place of the chart's.
+    """
+    found: Json = {} if rows is None else {"data": {"values": list(rows)}}
+    if when:
+        found["transform"] = [{"filter": f"isValid(datum.{when})" if when.isidentifier() else when}]
+    return {**found, "mark": {"type": mark, **look}, "encoding": encoding}
+
+
+def dot(encoding: Json, size: int, when: str = "", **look: Any) -> Json:
+    """Return a layer of filled marks."""
+    return layer("point", encoding, when, filled=True, size=size, **({"opacity": 1} | look))
+
+
+def words_at(x: int, y: Json, name: str, most: int, when: str = "", **look: Any) -> Json:
+    """Return a layer of text, the field of this name from the left edge, else up to ``x``, in ``most``
+    pixels.
+    """
+    place = {"x": {"value": x}, "y": y, "text": {"field": name}}
+    return layer("text", place, when, align="right" if x else "left", baseline="middle", limit=most, **look)
+
+
+def stacked(rows: Sequence[Json], by: str, title: str, shade: Json, said: list[Json]) -> Json:
+    """Return a specification of bars that are named by a field, ``by``, with a part for each row."""
+    names = list(dict.fromkeys(row[by] for row in rows))
+    y = {"field": by, "type": "nominal", "sort": names, "axis": None}
+    label = words_at(0, {**y, "bandPosition": 0.2}, by, WIDTH)
+    x = quantity("value", title, zero=True, axis=axis(), stack="zero")
+    bar = layer("bar", {"x": x, "y": y, "color": shade, "tooltip": said}, height=12, yOffset=6)
+    once = {"transform": [{"aggregate": [], "groupby": [by]}]}
+    return spec(rows, [once | label, bar], height={"step": ROW})
 
 
 def tooltip(**titles: str) -> list[Json]:

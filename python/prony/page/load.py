@@ -7,9 +7,7 @@ from prony.model.workload import Workload
 from prony.page.chart import EVERY, Chapter, Chart, Style, palette
 from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
-from prony.page.figure import chapter_html, key_html
-from prony.page.markup import section_html
-from prony.page.setups import page_with_terms
+from prony.page.setups import page_of_document
 from prony.reading.load import LoadReading
 from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document
@@ -24,15 +22,8 @@ def page_of_load(reading: LoadReading) -> str:
     """Return the page of a load."""
     look = Style(palette((_NAME,)))
     charts = tuple(chart for chart in _charts(reading, look) if chart is not None)
-    document = load_document(reading)
-    shown, others = document.sections[:_FIRST], document.sections[_FIRST:]
-    content = (
-        f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
-        key_html(look),
-        chapter_html(Chapter("pictures", "Latencies and seconds", charts)) if charts else "",
-        *(f"<section>{section_html(section)}</section>" for section in others),
-    )
-    return page_with_terms(str(document.title), content, charts, first="the figures")
+    pictures = Chapter("pictures", "Latencies and seconds", charts)
+    return page_of_document(load_document(reading), _FIRST, look, pictures, first="the figures")
 
 
 def _charts(reading: LoadReading, look: Style) -> Iterator[Chart | None]:

@@ -134,13 +134,12 @@ def _judgement(item: Judgement) -> str:
 # --- tables -----------------------------------------------------------------------------------------------
 
 
-def table_html(table: Table, name: str = "") -> str:
+def table_html(table: Table) -> str:
     """Return a table that a script can sort; it scrolls by itself where it is too wide."""
     head = "".join(_heading(column) for column in table.columns)
     rows = "".join(f"<tr>{''.join(_cells(row, table.columns))}</tr>" for row in table.rows)
-    caption = f"<caption>{safe(name)}</caption>" if name else ""
     return (
-        f'<div class="scroll" tabindex="0"><table class="figures">{caption}<thead>{_groups(table.columns)}'
+        f'<div class="scroll" tabindex="0"><table class="figures"><thead>{_groups(table.columns)}'
         f"<tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import EVERY, Style, palette
@@ -57,8 +57,7 @@ class Scene:
 
     def scale(self, metric: str, cells: Iterable[CellSummary]) -> Scale:
         """Return the unit of a metric's axis."""
-        found = [cell.metrics[metric] for cell in cells]
-        return metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+        return metric_scale(metric, means(cell.metrics[metric] for cell in cells))
 
     def row(self, cell: CellSummary, metric: str, scale: Scale) -> Json | None:
         """Return a cell's figure with its interval; null where there is none."""
@@ -99,11 +98,3 @@ def scene_of(reading: Reading, found: Traces, *, legend: bool = False) -> Scene:
     names = [cell.name for group in reading.groups for cell in group.cells]
     places = {cell.cell.id: cell_at(reading, cell) for cell in reading.cells}
     return Scene(reading, found, Style(palette(names), legend), places)
-
-
-def words_at(x: int, y: Json, name: str, most: int, **more: object) -> Json:
-    """Return a layer of text, the field of this name from the left edge, else up to ``x``, in
-    ``most`` pixels.
-    """
-    mark = {"type": "text", "align": "right" if x else "left", "baseline": "middle", "limit": most, **more}
-    return {"mark": mark, "encoding": {"x": {"value": x}, "y": y, "text": {"field": name}}}

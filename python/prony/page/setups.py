@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from prony.glossary import TERMS, anchor
 from prony.model.facts import Fingerprint
 from prony.model.trial import Run, SubjectRecord
-from prony.page.chart import Chart
-from prony.page.markup import page, safe
+from prony.page.chart import Chapter, Chart, Style
+from prony.page.figure import chapter_html, key_html
+from prony.page.markup import page, safe, section_html
+from prony.report.document import Document
 
 _CODE = re.compile("`([^`]*)`")
 
@@ -81,6 +83,20 @@ def page_with_terms(
     )
     body = "\n".join(parts)
     return page(title, body.replace("<!--terms-->", _terms_html(body)), charts)
+
+
+def page_of_document(
+    document: Document, count: int, look: Style, pictures: Chapter, *, first: str = "the answer"
+) -> str:
+    """Return a page of a document with pictures behind so many of its sections; ``first``: what these are."""
+    shown, others = document.sections[:count], document.sections[count:]
+    content = (
+        f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
+        key_html(look),
+        chapter_html(pictures) if pictures.charts else "",
+        *(f"<section>{section_html(section)}</section>" for section in others),
+    )
+    return page_with_terms(str(document.title), content, pictures.charts, first=first)
 
 
 def _terms_html(page: str) -> str:

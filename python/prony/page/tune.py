@@ -12,6 +12,8 @@ from prony.page.chart import (
     Style,
     axis,
     coloured,
+    dot,
+    layer,
     palette,
     quantity,
     rows_of,
@@ -20,9 +22,8 @@ from prony.page.chart import (
     spec,
     tooltip,
 )
-from prony.page.figure import chapter_html, key_html
-from prony.page.markup import section_html
-from prony.page.setups import page_with_terms
+from prony.page.charts.tradeoff import memory_size
+from prony.page.setups import page_of_document
 from prony.report.forms import byte_size, duration, in_metric, metric_scale, signed_percent
 from prony.report.text import pointer
 from prony.tune.answer import answer_document, objective
@@ -37,15 +38,7 @@ def page_of_tune(found: TuneReading) -> str:
     """Return the page of a search."""
     look = Style(palette(one.setting for one in found.searched))
     charts = tuple(chart for chart in (_race(found, look), _tradeoff(found, look)) if chart is not None)
-    document = answer_document(found)
-    shown, others = document.sections[:_FIRST], document.sections[_FIRST:]
-    content = (
-        f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
-        key_html(look),
-        chapter_html(Chapter("pictures", "The search", charts)) if charts else "",
-        *(f"<section>{section_html(section)}</section>" for section in others),
-    )
-    return page_with_terms(str(document.title), content, charts)
+    return page_of_document(answer_document(found), _FIRST, look, Chapter("pictures", "The search", charts))
 
 
 # --- the race ---------------------------------------------------------------------------------------------
@@ -61,23 +54,14 @@ def _race(found: TuneReading, look: Style) -> Chart | None:
     ends = [row[key] for row in rows for key in ("change", "low", "high") if key in row]
     scale = {"scale": {"domain": [min(ends), max(ends)], "nice": True}}
     x = quantity("change", f"% {objective(found.metric)} against {found.incumbent}", axis=axis()) | scale
-    bounds = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "color": coloured(look)}
+    setting = {"x": x, "color": coloured(look), "tooltip": said}
+    bounds = setting | {"x": x | {"field": "low"}, "x2": {"field": "high"}}
+    left = {"x": {"value": "width"}, "y": {"value": 0}, "text": {"field": "left"}}
+    single = "!isValid(datum.low) && isValid(datum.change)"
     layers = [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.5},
-            "encoding": bounds | {"tooltip": said},
-        },
-        {
-            "transform": [{"filter": "!isValid(datum.low) && isValid(datum.change)"}],
-            "mark": {"type": "point", "filled": True, "size": 30, "opacity": 0.8},
-            "encoding": {"x": x, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.left)"}],
-            "mark": {"type": "text", "align": "right", "baseline": "bottom", "color": INK},
-            "encoding": {"x": {"value": "width"}, "y": {"value": 0}, "text": {"field": "left"}},
-        },
+        layer("rule", bounds, "low", strokeWidth=3, opacity=0.5),
+        dot(setting | {"shape": shaped(look)}, 30, single, opacity=0.8),
+        layer("text", left, "left", align="right", baseline="bottom", color=INK),
     ]
     return Chart(
         slug("race", EVERY),
@@ -151,18 +135,11 @@ def _tradeoff(found: TuneReading, look: Style) -> Chart | None:
         "y": quantity("latency", f"{title}, {scale.unit}", axis=axis()),
         "color": coloured(look),
         "shape": shaped(look),
-        "size": {
-            **{"field": "memory", "type": "quantitative", "legend": None},
-            "scale": {"range": [30, 320], "zero": True},
-        },
+        "size": memory_size("memory"),
         "tooltip": said,
     }
     layers = [
-        {
-            "transform": [{"filter": f"{sign}datum.front"}],
-            "mark": {"type": "point", "filled": is_filled, "opacity": 0.9},
-            "encoding": encoding,
-        }
+        layer("point", encoding, f"{sign}datum.front", filled=is_filled, opacity=0.9)
         for sign, is_filled in (("", True), ("!", False))
     ]
     return Chart(

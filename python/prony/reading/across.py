@@ -18,7 +18,7 @@ from prony.analysis.answer import Answer, log_values, ranked_cells
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.drift import comparable, machine_key
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures, means
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
@@ -107,8 +107,7 @@ class SameLoad:
 
 
 def _estimate(cell: CellSummary | None, metric: str) -> Estimate | None:
-    value = cell.metrics[metric] if cell else None
-    return value if isinstance(value, Estimate) else None
+    return cell.known(metric) if cell else None
 
 
 def same_load(groups: Mapping[int, Group], editions: int) -> SameLoad:
@@ -125,14 +124,13 @@ def same_load(groups: Mapping[int, Group], editions: int) -> SameLoad:
 
 def known(row: Iterable[CellSummary | None], metric: str) -> list[float]:
     """Return the means that a subject has, the oldest first."""
-    values = (_estimate(one, metric) for one in row)
-    return [value.mean for value in values if value is not None]
+    return means(_estimate(one, metric) for one in row)
 
 
 def change(row: Iterable[CellSummary | None], metric: str) -> float | None:
     """Return the last known mean of a subject over its first, less 1; null below two."""
-    means = known(row, metric)
-    return means[-1] / means[0] - 1 if len(means) > 1 and means[0] else None
+    found = known(row, metric)
+    return found[-1] / found[0] - 1 if len(found) > 1 and found[0] else None
 
 
 @dataclass(frozen=True, slots=True)

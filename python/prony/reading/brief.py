@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
 from prony.analysis.compare import HIDDEN, Comparison, few_sessions
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, Estimated
+from prony.analysis.summary import CellSummary, Estimate, Estimated, means
 from prony.diagnosis.kinds import Symptom
 from prony.metrics import METRICS, Better
 from prony.model.shapes import INLINE, at
@@ -232,15 +232,15 @@ _BESIDE = ("CPU/request", "mean latency")
 def _beside(group: Group) -> Otherwise | None:
     """Return the first other measure in which fewer are best than share the first place in the answer."""
     tied = {group.answer.first, *group.answer.ties}
-    known = {one.measure: one for one in group.standings if one.letters and one.best}
-    shown = (known[name] for name in _BESIDE if group.answer.ties and name in known)
+    beside = {one.measure: one for one in group.standings if one.letters and one.best}
+    shown = (beside[name] for name in _BESIDE if group.answer.ties and name in beside)
     found = next((one for one in shown if not tied <= set(one.best)), None)
     if found is None or found.metric is None or found.letters is None:
         return None
-    means = [one.mean for cell in group.cells if isinstance(one := cell.metrics[found.metric], Estimate)]
+    known = means(cell.metrics[found.metric] for cell in group.cells)
     return (
-        Otherwise(found.metric, found.best, found.letters, max(means) / min(means))
-        if min(means) > 0
+        Otherwise(found.metric, found.best, found.letters, max(known) / min(known))
+        if min(known) > 0
         else None
     )
 

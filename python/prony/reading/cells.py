@@ -14,7 +14,7 @@ from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import SteadyState
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures, cell_trimmed_mean
+from prony.analysis.summary import CellSummary, TrialFigures, cell_trimmed_mean
 from prony.archive.codec import masked_load
 from prony.diagnosis.conclusion import Diagnosis
 from prony.metrics import METRICS
@@ -57,8 +57,8 @@ def unknown_pace(cells: Iterable[CellSummary]) -> str | None:
 
 def most(cell: CellSummary, metric: str) -> float:
     """Return the highest value of a metric over the trials of a cell; 0 where it has none."""
-    found = cell.metrics[metric]
-    return found.max if isinstance(found, Estimate) else 0.0
+    found = cell.known(metric)
+    return found.max if found else 0.0
 
 
 def is_nearly_full(cell: CellSummary) -> bool:

@@ -258,7 +258,7 @@ def _checks(own: CellSummary, other: CellSummary) -> bool:
 
 
 def _both(own: CellSummary, other: CellSummary, metric: str) -> bool:
-    return isinstance(own.metrics[metric], Estimate) and isinstance(other.metrics[metric], Estimate)
+    return own.known(metric) is not None and other.known(metric) is not None
 
 
 # --- the figures that an experiment published, each beside the cell that repeats it -----------------------

@@ -16,10 +16,9 @@ from prony.analysis.summary import CellSummary, TrialFigures
 from prony.analysis.validity import in_words
 from prony.errors import FailureStage
 from prony.model import shown as of_json
-from prony.model.fault import Fault, FaultKind
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown_as
-from prony.model.trial import Failed, Invalid, Outcome, TrialRole
+from prony.model.trial import Fault, FaultKind, Invalid, Outcome, TrialRole, outcome_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,8 @@ class Ended:
 
 
 def ended(outcome: Outcome) -> Ended:
-    """Return how a trial ended."""
-    match outcome:
-        case Failed(stage, reason):
-            return Ended("failed", stage, reason)
-        case Invalid(reason):
-            return Ended("invalid", None, reason)
-        case _:
-            return Ended("ok", None, None)
+    """Return it."""
+    return Ended(*outcome_parts(outcome))
 
 
 @dataclass(frozen=True, slots=True)

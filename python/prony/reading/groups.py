@@ -18,7 +18,6 @@ from prony.analysis.spending import Look
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import (
     CellSummary,
-    Estimate,
     TrialFigures,
     judged_sessions,
     summarise_cell,
@@ -321,8 +320,4 @@ def with_unequal_work(groups: Iterable[Group], diagnoses: Mapping[int, Diagnosis
 
 
 def _sizes(cells: Iterable[CellSummary]) -> list[Replies]:
-    return [
-        Replies(cell, found.mean)
-        for cell in cells
-        if isinstance(found := cell.metrics["reply_bytes"], Estimate)
-    ]
+    return [Replies(cell, found.mean) for cell in cells if (found := cell.known("reply_bytes"))]

@@ -25,7 +25,8 @@ from prony.analysis.latency import (
     summarise,
     summary_of,
 )
-from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
+from prony.analysis.load_condition import ConditionResult, judge_condition
+from prony.analysis.objective import Condition
 from prony.analysis.rates import keeps_rate, rates_of
 from prony.archive.codec import masked_load, masked_target
 from prony.model.limit import Limited
@@ -186,7 +187,7 @@ class LoadReading:
         return {name: self.rates[f"{name}_ratio"] for name in ("success", "error")}
 
 
-def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
+def read_load(recording: Recording, conditions: Sequence[Condition] = ()) -> LoadReading:
     """Return what a load run says, and whether each of ``conditions`` holds."""
     account, summaries = tally(recording.account), latency_summaries(recording)
     is_limited = recording.generator.verdict.limited is not Limited.NO

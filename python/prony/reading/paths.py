@@ -14,8 +14,7 @@ from prony.analysis.summary import (
     CellSummary,
     Estimate,
     Estimated,
-    estimate_geometric,
-    estimate_mean,
+    estimate_over,
     lost_trials,
 )
 from prony.model.shapes import INLINE
@@ -212,7 +211,7 @@ def _estimate(
     found = [one.percentiles[name] for one in times]
     known = [value for value in found if value is not None]
     if len(known) == len(found):
-        estimate = (estimate_geometric if min(known) > 0 else estimate_mean)(known)
+        estimate = estimate_over(known, f"{kind}_")
         return estimate if sessions is None else mean_of_sessions(estimate, f"{kind}_", _in(sessions, known))
     is_infinite = any(one.percentiles[name] is None and one.infinite_from is not None for one in times)
     few = "fewer than 10 requests lie above it"

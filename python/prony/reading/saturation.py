@@ -19,7 +19,7 @@ from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.find_rate import found_rate, is_confirmed
 from prony.analysis.missing import Missing
 from prony.analysis.standings import letters
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, SearchPart, TrialStep
 from prony.model.shapes import at
 from prony.model.shown import INTERNAL
@@ -58,9 +58,9 @@ def points(cells: Iterable[CellSummary], latency: str) -> tuple[Point, ...]:
     """Return one subject's qualified cells as a curve by load; ``latency`` is a metric's name."""
     found = []
     for cell in cells:
-        speed, tail = cell.metrics["ok_per_s"], cell.metrics[latency]
-        if isinstance(speed, Estimate) and cell.unqualified is None:
-            at = tail.mean if isinstance(tail, Estimate) else None
+        speed, tail = cell.known("ok_per_s"), cell.known(latency)
+        if speed and cell.unqualified is None:
+            at = tail.mean if tail else None
             load = cell.cell.load
             size = load.get("connections", load.get("rate", 0.0))
             found.append(Point(size, speed.mean, speed.low, speed.high, at))

@@ -331,10 +331,6 @@ class _Diagnosed:
     observed: Observed
 
 
-def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
-    return merged((one.subject, one.observed.findings) for one in diagnosed)
-
-
 def _concluded(
     diagnosed: Mapping[tuple[int, int], _Diagnosed], closely: Mapping[int, Evidence]
 ) -> dict[int, Diagnosis]:
@@ -398,7 +394,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     return replace(
         reading,
         groups=tuple(replace(one, diagnoses=diagnoses) for one in reading.groups),
-        findings=_merged(diagnosed.values()),
+        findings=merged((one.subject, one.observed.findings) for one in diagnosed.values()),
         diagnoses=diagnoses,
         asked=tuple(asked.values()),
         tried=tuple(tried.values()),
@@ -425,10 +421,6 @@ def read_figures(  # noqa: PLR0913 - what an archive holds
     groups = _with_subjects(groups_of(plan, own, agreed, takes_unsteady=takes_unsteady), subjects)
     cells = _cells(groups)
     claims = _claims(plan, cells, agreed)
-
-    def agreed_in(group: Group) -> Terms:
-        return replace(agreed, screens=not group.primary)
-
     return Reading(
         plan=plan,
         runs=runs,
@@ -442,7 +434,7 @@ def read_figures(  # noqa: PLR0913 - what an archive holds
         claims=claims,
         then=_then(plan, claims, cells, agreed),
         dependence=dependence_of(groups),
-        sweeps=sweeps_of(groups, subjects, agreed_in),
+        sweeps=sweeps_of(groups, subjects, agreed),
         machines=senders(one.machines for one in latest_attempts(own)),
         added={
             role: _added(

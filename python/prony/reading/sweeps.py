@@ -5,7 +5,7 @@ Must not know words.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
@@ -107,23 +107,23 @@ class Sweep:
     factors: tuple[Factor, ...]
     points: tuple[Member, ...]
     """In the order of the factors' levels."""
-    best: str | None
+    best: str | None = None
     """The first of `metric`, null where nobody qualifies, and of fewer than five sessions."""
-    ties: tuple[str, ...]
+    ties: tuple[str, ...] = ()
     """Those that are not shown to be worse, `least` the one of all these with the least of its settings, null
     where settings have no order.
     """
-    least: str | None
-    blocks: int
+    least: str | None = None
+    blocks: int = 0
     """The fewest that a comparison rests on."""
-    decided: bool
+    decided: bool = False
     """They are enough."""
-    neighbours: tuple[Neighbour, ...]
-    at_edge: tuple[int, ...]
+    neighbours: tuple[Neighbour, ...] = ()
+    at_edge: tuple[int, ...] = ()
     """The factors of which the best, and all ties, have the largest level that was measured."""
-    steps: Mapping[int, Comparison]
+    steps: Mapping[int, Comparison] = field(default_factory=dict)
     """With one factor, what each level after the first makes of the one before it, by its number."""
-    crossed: tuple[Crossed, ...]
+    crossed: tuple[Crossed, ...] = ()
 
     def point(self, name: str) -> Member:
         """Return the point of the subject of this name."""
@@ -136,13 +136,13 @@ class Sweep:
 
 
 def sweeps_of(
-    groups: Iterable[Group], records: Mapping[str, SubjectRecord], agreed: Callable[[Group], Terms]
+    groups: Iterable[Group], records: Mapping[str, SubjectRecord], agreed: Terms
 ) -> tuple[Sweep, ...]:
     """Return a sweep for each set of subjects of a group that differ in settings only. ``agreed``: the rules
-    of comparisons in a group.
+    of comparisons in the primary groups.
     """
     return tuple(
-        _sweep(number, group, places, records, agreed(group))
+        _sweep(number, group, places, records, replace(agreed, screens=not group.primary))
         for number, group in enumerate(groups)
         if not group.of_generators
         for places in _families(group)
@@ -170,22 +170,7 @@ def _sweep(
     qualified = [cell for cell in cells if cell.unqualified is None]
     qualified = [cell for cell in qualified if len(cell.units) >= LEAST_BLOCKS] or qualified
     metric = criterion(qualified)
-    unknown = Sweep(
-        group=number,
-        name=without_levels(cells[0].cell.subject),
-        metric=metric,
-        factors=factors,
-        points=tuple(points),
-        best=None,
-        ties=(),
-        least=None,
-        blocks=0,
-        decided=False,
-        neighbours=(),
-        at_edge=(),
-        steps={},
-        crossed=(),
-    )
+    unknown = Sweep(number, without_levels(cells[0].cell.subject), metric, factors, tuple(points))
     if metric is None:
         return unknown
     ranked = ranked_cells(qualified, metric, agreed)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from prony.analysis.latency import LatencySummary, latency_summaries, read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, roles
-from prony.analysis.summary import CellSummary, estimate_geometric, estimate_mean
+from prony.analysis.summary import CellSummary, estimate_over
 from prony.metrics import METRICS, Better
 from prony.model.observation import Phase, Sample
 from prony.model.recording import Recording, Second
@@ -171,8 +171,7 @@ def _points(summaries: Sequence[LatencySummary]) -> Iterator[tuple[str, float]]:
     for name in CURVE:
         values = [value for one in summaries if (value := one.percentiles[name]) is not None]
         if values and len(values) == len(summaries):
-            mean = estimate_geometric if min(values) > 0 else estimate_mean
-            yield name, mean(values).mean
+            yield name, estimate_over(values, "").mean
 
 
 # --- over time --------------------------------------------------------------------------------------------

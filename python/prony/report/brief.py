@@ -13,9 +13,8 @@ from itertools import accumulate
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Elsewhere, Ranked, brief_of, is_of_the_bench
 from prony.reading.failures import failed_alike, failed_by_class
-from prony.reading.findings import Shared
 from prony.reading.study import Reading
-from prony.report.diagnoses import diagnosis_words
+from prony.report.diagnoses import diagnosis_words, found_words, often_words, placed
 from prony.report.document import (
     Block,
     Command,
@@ -27,14 +26,12 @@ from prony.report.document import (
     Section,
     Tone,
 )
-from prony.report.findings import finding_words, shared_words
 from prony.report.forms import count, digits
 from prony.report.sections.answer import is_limited, leader_words, limited_ties
 from prony.report.sections.brief_table import brief_table, shared_app
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
-from prony.report.sections.limits import placed
 from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
 from prony.report.sections.tls import agreed_in_all
@@ -124,17 +121,8 @@ def _whose(subjects: tuple[str, ...], brief: Brief) -> Text:
 
 def _limits(brief: Brief) -> Iterator[_Line]:
     for place, one in brief.limits:
-        at = pointer("findings", one.found[0])
-        said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
-        trials = _often(one, pointer("shared_findings", place))
-        yield Tone.PLAIN, text("{}{}: {}", _names(one.subjects, brief), trials, said)
-
-
-def _often(one: Shared, at: str) -> Text:
-    if one.of <= 1 or one.trials == one.of:
-        return Text()
-    trials = Figure(one.trials, count, at + pointer("trials"))
-    return text(" ({} of {} trials)", trials, Figure(one.of, count, at + pointer("of")))
+        trials = EMPTY if one.trials == one.of else often_words(one, pointer("shared_findings", place))
+        yield Tone.PLAIN, text("{}{}: {}", _names(one.subjects, brief), trials, found_words(one))
 
 
 def _names(subjects: tuple[str, ...], brief: Brief) -> Text:

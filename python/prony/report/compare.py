@@ -37,7 +37,7 @@ def compare_document(found: Versus) -> Document:
     """Return the comparison as a document."""
     sections = [Section("", tuple(_head(found)))]
     sections += [_load(one, found, pointer("loads", k)) for k, one in enumerate(found.loads)]
-    sections.append(Section("Notes", (Notes(tuple(("", note) for note in _notes(found))),)))
+    sections.append(Section("Notes", (Notes.of(_notes(found)),)))
     if found.limits:
         shown = tuple(_limit(one, found, k) for k, one in enumerate(found.limits))
         sections.append(Section("Limits", shown))

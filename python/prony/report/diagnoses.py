@@ -5,6 +5,8 @@ Numbers are those of the report's JSON: `at` is where it has a diagnosis.
 Where the time of a server's threads goes, in words: rows of a bar, and a table of several subjects.
 
 The only place that has these words. `at` is where the report's JSON has a diagnosis.
+
+What limits each subject, under each load: a line each, and of causes what they mean and what to try.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,10 +15,16 @@ from types import MappingProxyType
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.report.document import Column, Entry, Table
+from prony.diagnosis.thread_time import ThreadState
+from prony.reading.findings import Shared
+from prony.reading.groups import Group
+from prony.reading.limits import Alike, alike_diagnoses
+from prony.reading.study import Reading
+from prony.report.document import Block, Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, joined, pointer, text
+from prony.report.sections.figures import group_heading
+from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, each_of, joined, pointer, text
 from prony.units import format_duration, format_rate
 
 Timed = tuple[str, Diagnosis, str]
@@ -44,23 +52,16 @@ def time_table(found: Sequence[Timed]) -> Table | None:
     if not states:
         return None
     columns = (Column("threads' time", text=True), *(Column(state.value) for state in states))
-    return Table(
-        columns,
-        tuple(
-            (
-                Entry(text("{}", Name(name))),
-                *(
-                    Entry(
-                        text("{}", Figure(one.time[state], whole_percent, at + pointer("time", state.value)))
-                    )
-                    if state in one.time
-                    else Entry("")
-                    for state in states
-                ),
-            )
-            for name, one, at in timed
-        ),
+    rows = (
+        (Entry.of(Name(name)), *(_time_share(one, state, at) for state in states)) for name, one, at in timed
     )
+    return Table(columns, tuple(rows))
+
+
+def _time_share(found: Diagnosis, state: ThreadState, at: str) -> Entry:
+    if state not in found.time:
+        return Entry("")
+    return Entry.of(Figure(found.time[state], whole_percent, at + pointer("time", state.value)))
 
 
 Placed = tuple[Diagnosis, str]
@@ -166,8 +167,7 @@ def _between(found: Diagnosis, at: str) -> Text:
     bound, where = found.bounds[0], at + pointer("bounds", 0)
     if bound.times_low is None or bound.times_high is None:
         return EMPTY
-    low = Figure(bound.times_low, digits(1), where + pointer("times_low"))
-    high = Figure(bound.times_high, digits(1), where + pointer("times_high"))
+    low, high = each_of(bound, where, digits(1), "times_low", "times_high")
     return EMPTY if str(low) == str(high) else text(" ({} to {})", low, high)
 
 
@@ -222,3 +222,64 @@ def cause_note(finding: Finding, at: str) -> Text:
     parts += [text("Try: {}.", tried)] if advice else []
     parts += [text("To confirm: {}.", meaning.experiment.words)]
     return joined(parts, by=" ")
+
+
+# --- findings of several subjects -------------------------------------------------------------------------
+
+
+def found_words(one: Shared) -> Text:
+    """Return a finding, of several subjects without the figures of one trial."""
+    words = shared_words if len(one.subjects) > 1 else finding_words
+    return words(one.finding, pointer("findings", one.found[0]))
+
+
+def often_words(one: Shared, at: str) -> Text:
+    """Return in how many of their trials it was; empty where they have one. ``at``: where the JSON has it."""
+    return EMPTY if one.of <= 1 else text(" ({} of {} trials)", *each_of(one, at, count, "trials", "of"))
+
+
+# --- the limits of each, in a report ----------------------------------------------------------------------
+
+
+def limits_of_each(reading: Reading) -> Section | None:
+    """Return what limits each subject; null where no trial says."""
+    blocks = [block for group in reading.measured for block in _of_load(reading, group)]
+    return Section("What limits each", tuple(blocks)) if blocks else None
+
+
+def _of_load(reading: Reading, group: Group) -> Iterator[Block]:
+    found = alike_diagnoses(reading, group, range(len(group.cells)))
+    if not found:
+        return
+    place = reading.place(group)
+    if len(reading.measured) > 1:
+        yield Paragraph(text("{}:", group_heading(group, place)), Tone.QUIET)
+    yield Notes.of(_line(one, place) for one in found)
+    timed = [
+        (name, diagnosis, at)
+        for one in found
+        for name, (diagnosis, at) in zip(one.subjects, placed(one, place), strict=True)
+    ]
+    if (times := time_table(timed)) is not None:
+        yield times
+
+
+def _line(alike: Alike, group: int) -> Text:
+    found = placed(alike, group)
+    names = joined(Name(name) for name in alike.subjects)
+    return text("{}: {}.{}", names, diagnosis_words(found), _note(found[0]))
+
+
+def _note(found: Placed) -> Text:
+    diagnosis, at = found
+    if diagnosis.cause is None:
+        return EMPTY
+    return text(" {}", cause_note(diagnosis.cause.finding, at + pointer("cause", "finding")))
+
+
+def placed(alike: Alike, group: int) -> list[Placed]:
+    """Return the diagnoses with where the report's JSON has each. ``group``: its place in the Reading."""
+    return [
+        (found, pointer("groups", group, "cells", cell, "diagnosis"))
+        for found, cell in zip(alike.diagnoses, alike.cells, strict=True)
+    ]

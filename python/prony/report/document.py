@@ -9,9 +9,10 @@ Which terms of the glossary a document uses: faces link to them, or name the glo
 ('block', 'cell')
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from prony.glossary import terms_in
 from prony.report.text import Figure, Part, Text, Words, text
@@ -55,6 +56,11 @@ class Entry:
     text: Words
     tone: Tone = Tone.PLAIN
 
+    @classmethod
+    def of(cls, part: Part, tone: Tone = Tone.PLAIN) -> Self:
+        """Return the entry of one part."""
+        return cls(text("{}", part), tone)
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -84,6 +90,11 @@ class Notes:
     """Remarks, each with its mark (a footnote's number, or empty)."""
 
     items: tuple[tuple[str, Words], ...]
+
+    @classmethod
+    def of(cls, lines: Iterable[Words]) -> Self:
+        """Return notes without marks."""
+        return cls(tuple(("", line) for line in lines))
 
 
 @dataclass(frozen=True, slots=True)

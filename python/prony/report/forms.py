@@ -14,7 +14,7 @@ from functools import partial
 
 from prony.analysis.summary import Estimate
 from prony.metrics import METRICS, Unit, format_metric
-from prony.report.text import Figure, Text, pointer, text
+from prony.report.text import Figure, Text, each_of, pointer, text
 from prony.units import (
     Scale,
     bytes_scale,
@@ -170,5 +170,5 @@ def estimate(value: Estimate, scale: Scale, at: str) -> Text:
     if value.low is None or value.high is None or half is None:
         return mean
     form = partial(format_mean, half_width=half, scale=scale)
-    low, high = Figure(value.low, form, at + pointer("low")), Figure(value.high, form, at + pointer("high"))
+    low, high = each_of(value, at, form, "low", "high")
     return text("{} ({}–{})", mean, low, high)

@@ -44,7 +44,20 @@ from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
 from prony.report.tables import PARTS, part_entries, status_entry
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
+from prony.report.text import (
+    EMPTY,
+    Figure,
+    Name,
+    Part,
+    Quote,
+    Text,
+    Words,
+    counted,
+    each_of,
+    joined,
+    pointer,
+    text,
+)
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
@@ -71,7 +84,7 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(histogram)
     if reading.recording.machines:
         sections.append(machines_section(reading.recording.machines))
-    sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
+    sections.append(Section("Generator", (Notes.of(_trust(reading)),)))
     return Document(_title(reading), tuple(sections))
 
 
@@ -183,10 +196,6 @@ def _lost(raw: RawLatencies | None) -> Iterator[Paragraph]:
     reason = Quote(raw.error, "/raw_latencies/error") if raw.error else Name("the file was too slow")
     words = text("The file of raw latencies is not whole; missing: {} ({}).", lost, reason)
     yield Paragraph(words, Tone.WARNING)
-
-
-def _bound_at(at_ns: int) -> Figure:
-    return Figure(at_ns, duration, "/queue/bound_at_ns")
 
 
 def _condition(one: ConditionResult, at: str) -> Paragraph:
@@ -309,9 +318,9 @@ def _sample(found: ErrorSample, at: str) -> Text:
 def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
     share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
     return (
-        Entry(text("{}", Name(ending_words(one.ending))), Tone.PLAIN if one.ending == _OK else Tone.BAD),
-        Entry(text("{}", Figure(one.requests, count, at + pointer("requests")))),
-        Entry(text("{}", share)),
+        Entry.of(Name(ending_words(one.ending)), Tone.PLAIN if one.ending == _OK else Tone.BAD),
+        Entry.of(Figure(one.requests, count, at + pointer("requests"))),
+        Entry.of(share),
     )
 
 
@@ -368,11 +377,11 @@ class _Line:
     def entries(self) -> Iterator[Entry]:
         """Yield count, minimum, mean, percentiles and maximum."""
         found = self.summary
-        yield Entry(text("{}", Figure(found.count, count, self.at + pointer("count"))))
+        yield Entry.of(Figure(found.count, count, self.at + pointer("count")))
         if found.min_ns is None:
             yield from [self.dash(nothing_measured(found, self.population))] * (len(_SHOWN) + 3)
             return
-        yield Entry(text("{}", Figure(found.min_ns, in_scale(self.scale), self.at + pointer("min"))))
+        yield Entry.of(Figure(found.min_ns, in_scale(self.scale), self.at + pointer("min")))
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
         yield self.entry(found.mean_ns, 100, "mean")
         for name in (PERCENTILES[shown] for shown in _SHOWN):
@@ -404,7 +413,8 @@ def _latency(reading: LoadReading) -> Section:
     bound_at_ns = reading.recording.queue.bound_at_ns
     if bound_at_ns is None:
         return Section("Latency", (Table(columns, rows), notes.notes()))
-    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    bound = Figure(bound_at_ns, duration, "/queue/bound_at_ns")
+    label = text("An open loop until {} into the window, a closed one from then on.", bound)
     return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
@@ -538,14 +548,11 @@ def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[
     numbers = {name: Figure(getattr(figures, name), count, at + pointer(name)) for name in _STAGE_COUNTS}
     numbers["answered"] = Figure(one.ok_per_s, format_rate, at + pointer("ok_per_s"))
     return (
-        Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
+        Entry.of(Figure(figures.begin_ns, duration, at + pointer("begin_ns"))),
         Entry(_stage_size(one, at)),
-        *(Entry(text("{}", numbers[name])) for name in table.numbers),
+        *(Entry.of(numbers[name]) for name in table.numbers),
         *percentiles,
-        Entry(
-            text("{}", Figure(one.errors, count, at + pointer("errors"))),
-            Tone.BAD if one.errors else Tone.PLAIN,
-        ),
+        Entry.of(Figure(one.errors, count, at + pointer("errors")), Tone.BAD if one.errors else Tone.PLAIN),
     )
 
 
@@ -569,7 +576,7 @@ def _paths(reading: LoadReading) -> Section:
 def _groups(reading: LoadReading) -> Section:
     groups, load = reading.groups, reading.workload
     delays = [
-        Entry(text("{}", Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns"))))
+        Entry.of(Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns")))
         for k, one in enumerate(load.groups if load else ())
     ]
     kind = groups[0].kind
@@ -620,11 +627,8 @@ class _Part:
 def _named(key: str, parts: Sequence[LoadPart]) -> dict[Column, Sequence[Entry]]:
     """Return the first columns: names, and what was asked for."""
     at = [pointer(key, k) for k in range(len(parts))]
-    names = [Entry(text("{}", Quote(one.name, own + "/name"))) for one, own in zip(parts, at, strict=True)]
-    asked = [
-        Entry(text("{}", Figure(one.asked, percent, own + "/asked")))
-        for one, own in zip(parts, at, strict=True)
-    ]
+    names = [Entry.of(Quote(one.name, own + "/name")) for one, own in zip(parts, at, strict=True)]
+    asked = [Entry.of(Figure(one.asked, percent, own + "/asked")) for one, own in zip(parts, at, strict=True)]
     return {Column(key.removesuffix("s"), text=True): names, Column("asked"): asked}
 
 
@@ -667,8 +671,7 @@ def _histogram(reading: LoadReading) -> Section | None:
 
 
 def _bar(one: LatencyClass, at: str, scale: Scale) -> tuple[Text, Figure]:
-    low = Figure(one.low_ns, in_scale(scale), at + pointer("low_ns"))
-    high = Figure(one.high_ns, in_scale(scale), at + pointer("high_ns"))
+    low, high = each_of(one, at, in_scale(scale), "low_ns", "high_ns")
     return text(f"{{}} to {{}} {scale.unit}", low, high), Figure(
         one.requests, count, at + pointer("requests")
     )
@@ -729,32 +732,27 @@ def _generator_words(engine: GeneratorName) -> Text:
 def _connection_words(found: Connections) -> Iterator[Text]:
     if found.opened is None:
         return
-    words = text("{} connections opened", Figure(found.opened, count, "/connections/opened"))
+
+    def number(name: str) -> Figure:
+        return Figure(getattr(found, name), count, pointer("connections", name))
+
+    words = text("{} connections opened", number("opened"))
     if found.reconnects is not None:
-        reconnects = Figure(found.reconnects, count, "/connections/reconnects")
-        words = text("{}, {} of them reconnects", words, reconnects)
+        words = text("{}, {} of them reconnects", words, number("reconnects"))
     if found.retried:
-        words = text(
-            "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
-        )
+        words = text("{}, {} requests sent again", words, number("retried"))
     if found.requests_sent is not None:
-        sent = Figure(found.requests_sent, count, "/connections/requests_sent")
-        words = text("{}; {} requests sent in all, the warm-up included", words, sent)
+        words = text("{}; {} requests sent in all, the warm-up included", words, number("requests_sent"))
     yield words
     if found.added is not None and found.taken_away is not None:
-        yield text(
-            "{} connections added by the stages, {} taken away after their request",
-            Figure(found.added, count, "/connections/added"),
-            Figure(found.taken_away, count, "/connections/taken_away"),
-        )
+        moved = number("added"), number("taken_away")
+        yield text("{} connections added by the stages, {} taken away after their request", *moved)
     if found.retired is not None:
-        retired = Figure(found.retired, count, "/connections/retired")
-        yield text("{} connections ended at the limit that was set for them", retired)
+        yield text("{} connections ended at the limit that was set for them", number("retired"))
     if found.by_address:
         yield text("connections by address: {}", joined(_by_address(found.by_address)))
     if found.surplus:
-        surplus = Figure(found.surplus, count, "/connections/surplus")
-        yield text("{} connections brought bytes that no request had asked for", surplus)
+        yield text("{} connections brought bytes that no request had asked for", number("surplus"))
 
 
 def _by_address(opened: Mapping[str, int]) -> Iterator[Text]:

@@ -92,7 +92,7 @@ def _machine(one: Fingerprint, at: str) -> Text:
 
 
 def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
-    name = Entry(text("{}", Quote(one.name, _at(k, "name"))))
+    name = Entry.of(Quote(one.name, _at(k, "name")))
     if one.lost:
         return (name, *[_NOTHING] * (len(_COLUMNS) - 2), Entry(text("lost"), Tone.BAD))
     limits = (limit_words(limit, _at(k, "evidence", str(n))) for n, limit in enumerate(one.evidence))
@@ -112,7 +112,7 @@ def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
 
 def figure_or_dash(value: float | None, form: Callable[[float], str], at: str) -> Entry:
     """Return a cell with a value, or with a dash where there is none. ``at``: where the JSON has it."""
-    return _NOTHING if value is None else Entry(text("{}", Figure(value, form, at)))
+    return _NOTHING if value is None else Entry.of(Figure(value, form, at))
 
 
 def _signed(value_ns: float) -> str:

@@ -14,7 +14,7 @@ from prony.metrics import METRICS
 from prony.model.shapes import at
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import as_typed, count, percent, signed_percent
-from prony.report.text import Figure, Name, Part, Quote, Text, Words, joined, pointer, text
+from prony.report.text import Figure, Name, Part, Quote, Text, Words, each_of, joined, pointer, text
 from prony.report.words import heading
 
 _PLANTED_COLUMNS = ("planted", "expected", "effect", "interval", "bias", "covered", "verdict", "right")
@@ -45,7 +45,7 @@ def planted_document(archive: str, found: Sequence[Planted]) -> Document:
         own = [(one, at) for one, at in placed if one.metric == metric]
         blocks = tuple(_metric(own, wrong, pointer("studies", metric)))
         sections.append(Section(heading(METRICS[metric].title), blocks))
-    notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
+    notes = Section("Notes", (Notes.of(_NOTES),))
     return Document(text("Planted effects: {}", Name(archive)), (*sections, notes))
 
 
@@ -71,12 +71,12 @@ def _planted_row(one: Planted, at: str) -> tuple[Entry, ...]:
     verdict: Part = Quote(one.reason, at + pointer("reason")) if one.reason else found.verdict.value
     return (
         Entry(_size(one, at)),
-        Entry(text("{}", _percent(one.expected, at + pointer("expected")))),
-        Entry(text("{}", _percent(found.effect, at + pointer("effect")))),
+        Entry.of(_percent(one.expected, at + pointer("expected"))),
+        Entry.of(_percent(found.effect, at + pointer("effect"))),
         Entry(interval),
-        Entry(text("{}", _percent(one.bias, at + pointer("bias")))),
+        Entry.of(_percent(one.bias, at + pointer("bias"))),
         Entry(_WORDS[one.covers]),
-        Entry(text("{}", verdict), tone),
+        Entry.of(verdict, tone),
         Entry(_WORDS[one.is_right], tone),
     )
 
@@ -102,8 +102,7 @@ def _share(one: Planted, at: str, blocks: int) -> Text:
 def _found(power: Power, at: str) -> Text:
     return text(
         "{} of {}, {}",
-        Figure(power.found, count, at + pointer("found")),
-        Figure(power.studies, count, at + pointer("studies")),
+        *each_of(power, at, count, "found", "studies"),
         Figure(power.least, percent, at + pointer("least")),
     )
 
@@ -128,8 +127,7 @@ def _planted_verdict(found: Sequence[_Placed]) -> Paragraph:
         "No verdict is wrong: {} of {} say what is so; {} of {} intervals hold the expected effect.",
         Figure(verdicts.right, count, "/verdicts/right"),
         Figure(len(found), count, "/plants"),
-        Figure(verdicts.covered, count, "/verdicts/covered"),
-        Figure(verdicts.intervals, count, "/verdicts/intervals"),
+        *each_of(verdicts, "/verdicts", count, "covered", "intervals"),
     )
     return Paragraph(words, Tone.GOOD if verdicts.right else Tone.QUIET)
 
@@ -157,7 +155,7 @@ def selftest_document(shown: SelfTests) -> Document:
     title, tests = text("Self-test: {}", Name(shown.archive)), shown.tests
     if not tests:
         return Document(title, (Section("", (_verdict(tests),)),))
-    notes = Notes(tuple(("", note) for note in _notes(shown)))
+    notes = Notes.of(_notes(shown))
     real = Section(
         "Real studies, and the floor", (_verdict(tests), _table(_COLUMNS, map(_row, tests, _at("tests"))))
     )
@@ -185,8 +183,7 @@ def _procedure(drawn: Sequence[Procedure]) -> Iterator[Section]:
 def _rate(drawn: Sequence[Procedure]) -> Paragraph:
     worst = max(range(len(drawn)), key=lambda k: drawn[k].found.rate)
     found, at = drawn[worst].found, pointer("procedure", worst)
-    rate = Figure(found.rate, percent, at + pointer("rate"))
-    most = Figure(found.most, percent, at + pointer("most"))
+    rate, most = each_of(found, at, percent, "rate", "most")
     if found.holds:
         return Paragraph(
             text("Equals are called different in {} of studies: at most {}.", rate, most), Tone.GOOD
@@ -199,10 +196,7 @@ def _rate(drawn: Sequence[Procedure]) -> Paragraph:
 def _drawn(one: Procedure, at: str) -> tuple[Entry, ...]:
     found = one.found
     false = _of((found.false, "false"), (found.studies, "studies"), at)
-    numbers = (
-        Figure(found.names, count, at + pointer("names")),
-        Figure(found.blocks, count, at + pointer("blocks")),
-    )
+    numbers = each_of(found, at, count, "names", "blocks")
     shares = tuple(
         Figure(getattr(found, name), percent, at + pointer(name))
         for name in ("bound", "coverage", "too_small")

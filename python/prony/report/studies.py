@@ -123,9 +123,9 @@ def studies_document(views: Sequence[StudyView]) -> Document:
 def _row(view: StudyView, at: str, profiles: Sequence[str]) -> tuple[Entry, ...]:
     tone = Tone.GOOD if view.available == view.compared else Tone.WARNING
     return (
-        Entry(text("{}", Name(view.name))),
-        Entry(text("{}", Figure(len(view.compared), count, at + pointer("compared")))),
-        Entry(text("{}", Figure(len(view.available), count, at + pointer("available"))), tone),
+        Entry.of(Name(view.name)),
+        Entry.of(Figure(len(view.compared), count, at + pointer("compared"))),
+        Entry.of(Figure(len(view.available), count, at + pointer("available")), tone),
         *(Entry(_length(view, name, at)) for name in profiles),
     )
 
@@ -184,7 +184,7 @@ def study_page(view: StudyView, at: str) -> Document:
 
 
 def _lines(texts: Sequence[Text]) -> Notes:
-    return Notes(tuple(("", one) for one in texts))
+    return Notes.of(texts)
 
 
 def _here(view: StudyView) -> Table:
@@ -193,10 +193,10 @@ def _here(view: StudyView) -> Table:
 
 
 def _here_row(name: str, here: Availability | None) -> tuple[Entry, ...]:
-    title = Entry(text("{}", Name(name)))
+    title = Entry.of(Name(name))
     if here is None:
         return title, Entry("not known")
-    return title, Entry(text("{}", _here_words(here)), Tone.PLAIN if here.is_here else Tone.WARNING)
+    return title, Entry.of(_here_words(here), Tone.PLAIN if here.is_here else Tone.WARNING)
 
 
 def _profile(view: StudyView, name: str, study: str) -> Section:
@@ -245,7 +245,7 @@ def _load_row(one: ProfileLoad, at: str) -> tuple[Entry, ...]:
     return (
         Entry(load),
         Entry(generator),
-        Entry(text("{}", Figure(one.subjects, count, at + pointer("subjects")))),
+        Entry.of(Figure(one.subjects, count, at + pointer("subjects"))),
     )
 
 

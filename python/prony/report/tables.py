@@ -6,7 +6,7 @@ from functools import partial
 
 from prony.analysis.answer import mean_of
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean
+from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean, means
 from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model.limit import LimitKind
 from prony.model.workload import CountStop, OpenLoop
@@ -39,8 +39,7 @@ class Place:
 
 def _means(cells: Iterable[Place], names: Iterable[str]) -> list[float]:
     wanted = tuple(names)
-    found = [one.cell.metrics[name] for one in cells for name in wanted]
-    return [value.mean for value in found if isinstance(value, Estimate)]
+    return means(one.cell.metrics[name] for one in cells for name in wanted)
 
 
 def dash(reason: str, at: str, notes: Footnotes) -> Entry:
@@ -102,7 +101,7 @@ def _success(one: Place, notes: Footnotes) -> Entry:
         return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
     figure = Figure(cell.success_ratio, of_percent, one.at + pointer("success_ratio"))
     if cell.unqualified is None:
-        return Entry(text("{}", figure))
+        return Entry.of(figure)
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
     why = text("not qualified, {}: its speed is not compared", reason)
     return Entry(notes.marked(figure, why), Tone.WARNING)
@@ -155,7 +154,7 @@ def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
     if isinstance(value, Missing):
         return Entry(notes.marked("—", text("{}", Name(value.reason))), Tone.QUIET)
     figure = Figure(value, in_scale(scale), one.at + pointer("trimmed_mean", name))
-    return Entry(text("{}", figure), Tone.QUIET)
+    return Entry.of(figure, Tone.QUIET)
 
 
 def _letters(one: Place, marks: Marks) -> Entry:
@@ -237,7 +236,7 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
 def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
     for k, found in enumerate(failed_by_class(one.cell)):
         at = one.at + pointer("failed_requests", k)
-        first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
+        first = (Entry.of(Name(one.cell.name)), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
         share = text("{}", Figure(found.share, percent, at + pointer("share")))
         known = found.carried_in
@@ -272,7 +271,7 @@ def populations_table(cells: Sequence[Place], notes: Footnotes) -> Table | None:
     for one in failing:
         ok = [_figure(one, f"{kind}_ok_{suffix}", scale, notes) for suffix in _BOTH]
         every = [_of_all(one, f"{kind}_all", suffix, scale, notes) for suffix in _BOTH]
-        rows.append((Entry(text("{}", Name(one.cell.name))), Entry("valid replies"), *ok))
+        rows.append((Entry.of(Name(one.cell.name)), Entry("valid replies"), *ok))
         rows.append((Entry(""), Entry("all requests"), *every))
     group = f"{kind} time, {scale.unit}"
     labels = [Column({"p999": "p99.9"}.get(suffix, suffix), group) for suffix in _BOTH]
@@ -319,9 +318,9 @@ def part_entries(
     """
     received, place = bodies
     return (
-        Entry(text("{}", Figure(requests, count, at + pointer("requests")))),
+        Entry.of(Figure(requests, count, at + pointer("requests"))),
         Entry("—" if share is None else text("{}", Figure(share, percent, at + pointer("share")))),
-        Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
+        Entry.of(Figure(errors, count, at + pointer("errors")), Tone.BAD if errors else Tone.PLAIN),
         Entry("—" if received is None else text("{}", Figure(received, byte_size, at + place))),
     )
 
@@ -331,4 +330,4 @@ _STATUSES = {"none": "no whole reply", "others": "other statuses"}
 
 def status_entry(status: str) -> Entry:
     """Return a status as tables name it."""
-    return Entry(text("{}", Name(_STATUSES.get(status, status))))
+    return Entry.of(Name(_STATUSES.get(status, status)))

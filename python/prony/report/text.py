@@ -145,6 +145,11 @@ def counted(count: Figure, noun: str) -> Text:
     return text(f"{{}} {noun}{'' if count.value == 1 else 's'}", count)
 
 
+def each_of(of: object, at: str, form: Callable[[float], str], *names: str) -> tuple[Figure, ...]:
+    """Return fields of a value, none of them null, each with its place below ``at``."""
+    return tuple(Figure(getattr(of, name), form, at + pointer(name)) for name in names)
+
+
 def pointer(*steps: str | int) -> str:
     """Return the JSON pointer of these steps.
 

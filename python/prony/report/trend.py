@@ -5,7 +5,7 @@ The report of several archives of one plan, as sessions: first who leads over th
 
 from collections.abc import Iterator
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.reading.across import ClaimOver, SameLoad, Sessions, change, known
 from prony.reading.trend import Trend
@@ -35,7 +35,7 @@ def _claims(found: Sessions) -> Iterator[Section]:
     """Yield what all sessions together say of the claims."""
     if found.claims:
         lines = (_claim(one, pointer("claims", k)) for k, one in enumerate(found.claims))
-        yield Section("Claims, over the sessions", (Notes(tuple(("", line) for line in lines)),))
+        yield Section("Claims, over the sessions", (Notes.of(lines),))
 
 
 def _claim(one: ClaimOver, at: str) -> Text:
@@ -80,10 +80,10 @@ def trend_document(trend: Trend) -> Document:
 def _editions(trend: Trend) -> Section:
     rows = tuple(
         (
-            Entry(text("{}", Quote(one.name, pointer("editions", k, "name")))),
-            Entry(text("{}", Figure(one.started_unix_ns, day, pointer("editions", k, "started_unix_ns")))),
-            Entry(text("{}", Name(one.prony_version or "—"))),
-            Entry(text("{}", Name(str(machine_words(one.reading.fingerprint))))),
+            Entry.of(Quote(one.name, pointer("editions", k, "name"))),
+            Entry.of(Figure(one.started_unix_ns, day, pointer("editions", k, "started_unix_ns"))),
+            Entry.of(Name(one.prony_version or "—")),
+            Entry.of(Name(str(machine_words(one.reading.fingerprint)))),
         )
         for k, one in enumerate(trend.editions)
     )
@@ -105,14 +105,14 @@ def _load(trend: Trend, place: int) -> Section:
     columns = (Column("subject", text=True), *editions, Column("last to first"))
 
     def shown(cell: CellSummary | None, where: str) -> Entry:
-        value = cell.metrics[one.metric] if cell else None
-        return Entry(estimate(value, scale, where)) if isinstance(value, Estimate) else Entry("—", Tone.QUIET)
+        value = cell.known(one.metric) if cell else None
+        return Entry(estimate(value, scale, where)) if value else Entry("—", Tone.QUIET)
 
     rows = []
     for name, row in one.cells.items():
         of = at + pointer("subjects", name)
         figures = (shown(cell, of + pointer("figures", k)) for k, cell in enumerate(row))
-        rows.append((Entry(text("{}", Name(name))), *figures, _change(one, name, of)))
+        rows.append((Entry.of(Name(name)), *figures, _change(one, name, of)))
     unit = f", {scale.unit}" if scale.unit else ""
     title = Paragraph(f"{heading(METRICS[one.metric].title)}{unit}")
     blocks: tuple[Block, ...] = (title, Table(columns, tuple(rows)))
@@ -123,7 +123,7 @@ def _change(one: SameLoad, name: str, at: str) -> Entry:
     found = change(one.cells[name], one.metric)
     if found is None:
         return Entry("—", Tone.QUIET)
-    return Entry(text("{}", Figure(found, signed_percent, at + pointer("change"))))
+    return Entry.of(Figure(found, signed_percent, at + pointer("change")))
 
 
 def _versions(trend: Trend) -> Iterator[tuple[str, Text]]:

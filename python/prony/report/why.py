@@ -25,7 +25,7 @@ from prony.report.diagnoses import (
 from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, each_of, joined, pointer, text
 from prony.report.words import group_words
 from prony.units import format_duration, format_rate
 
@@ -47,7 +47,7 @@ def confirmation_blocks(found: Confirmation, at: str) -> Iterator[Block]:
         yield _confirmation_table(found, at)
     notes = tuple(_notes(found, at))
     if notes:
-        yield Notes(tuple(("", one) for one in notes))
+        yield Notes.of(notes)
 
 
 def _seen_close(found: Confirmation, at: str) -> Text:
@@ -95,11 +95,8 @@ def _rows(found: Confirmation, at: str) -> Iterator[tuple[Entry, ...]]:
             Figure(value, format_duration, where + pointer(name))
             for name, value in zip(_TIMES, times, strict=True)
         )
-        counts = (
-            Figure(one.preemptions, count, where + pointer("preemptions")),
-            Figure(one.waits, count, where + pointer("waits")),
-        )
-        yield Entry(text("{}", Name(one.name))), *(Entry(text("{}", each)) for each in (*shown, *counts))
+        counts = each_of(one, where, count, "preemptions", "waits")
+        yield Entry.of(Name(one.name)), *(Entry.of(each) for each in (*shown, *counts))
 
 
 def why_document(title: str, found: Iterable[LimitedCell]) -> Document:
@@ -132,7 +129,7 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
         yield from code_blocks(found.code, at + pointer("code"))
     if found.confirmation is not None:
         yield from confirmation_blocks(found.confirmation, at + pointer("confirmation"))
-    yield Notes(tuple(("", words) for words in _remarks(found, at)))
+    yield Notes.of(_remarks(found, at))
 
 
 _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
@@ -168,7 +165,7 @@ def _spot_row(found: PageSpot, at: str) -> tuple[Entry, ...]:
     cpu: Words = "—"
     if found.cpu_ns is not None:
         cpu = text("{}", Figure(found.cpu_ns, format_duration, at + pointer("cpu_ns")))
-    return Entry(text("{}", Name(found.function))), Entry(called), Entry(cpu), Entry(share)
+    return Entry.of(Name(found.function)), Entry(called), Entry(cpu), Entry(share)
 
 
 def _code_notes(found: PageCode, at: str) -> Iterator[Text]:
@@ -191,10 +188,10 @@ def _row(found: Diagnosis, resource: Resource, at: str) -> tuple[Entry, ...]:
     place = bounds.get(resource)
     name = Entry(resource_words(resource))
     if place is None:
-        return name, Entry(text("{}", used)), Entry("—"), Entry("—")
+        return name, Entry.of(used), Entry("—"), Entry("—")
     bound, where = found.bounds[place], at + pointer("bounds", place)
     times = Figure(bound.times, digits(1), where + pointer("times"))
-    return name, Entry(text("{}", used)), Entry(_allowed(bound, where)), Entry(text("{}", times))
+    return name, Entry.of(used), Entry(_allowed(bound, where)), Entry.of(times)
 
 
 def _allowed(bound: Bound, at: str) -> Text:

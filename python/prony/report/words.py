@@ -14,13 +14,12 @@ from prony.analysis.validity import FAULT_WORDS
 from prony.escapes import escaped
 from prony.model.availability import Availability
 from prony.model.facts import Fingerprint
-from prony.model.fault import FaultKind
-from prony.model.trial import Failed, Invalid
+from prony.model.trial import Failed, FaultKind, Invalid
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Mix, OpenLoop, Workload
 from prony.reading.failures import Cause
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, each_of, joined, pointer, text
 from prony.units import format_duration, seconds
 
 
@@ -41,7 +40,7 @@ def cause_words(found: Cause, at: str) -> Text:
         reason = found.outcome.reason if isinstance(found.outcome, Failed | Invalid) else ""
         return text("{}", Quote(reason, at + pointer("reason")))
     form = format_duration if found.fault is FaultKind.SLEPT else whole_percent
-    low, high = Figure(found.low, form, at + pointer("low")), Figure(found.high, form, at + pointer("high"))
+    low, high = each_of(found, at, form, "low", "high")
     said = text(FAULT_WORDS[found.fault], text("{} to {}", low, high))
     return said if found.also is None else text("{}; {}", said, Quote(found.also, at + pointer("also")))
 
@@ -92,9 +91,7 @@ def carried_words(found: Carried, at: str) -> Text:
     """Return how the requests ended that the window found open; ``at``: where the JSON has them."""
     return text(
         "{} answered as expected, {} failed, {} unanswered",
-        Figure(found.answered, count, at + pointer("answered")),
-        Figure(found.failed, count, at + pointer("failed")),
-        Figure(found.unanswered, count, at + pointer("unanswered")),
+        *each_of(found, at, count, "answered", "failed", "unanswered"),
     )
 
 

@@ -18,9 +18,8 @@ from dataclasses import replace
 from functools import partial
 
 from prony.analysis.validity import in_words
-from prony.model.fault import Fault
 from prony.model.plan import Cell, Plan
-from prony.model.trial import Trial, TrialRole
+from prony.model.trial import Fault, Trial, TrialRole
 from prony.schedule import Position, Turn, again, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench, measure

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.validity import disturbed_reach
 from prony.archive import ArchiveWriter
 from prony.model.facts import TrialFacts
-from prony.model.fault import Fault
 from prony.model.observation import Slice
-from prony.model.trial import Outcome, Trial, TrialRole
+from prony.model.trial import Fault, Outcome, Trial, TrialRole
 from prony.schedule import Key, Turn
 
 

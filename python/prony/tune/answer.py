@@ -221,7 +221,7 @@ def _front(found: TuneReading) -> Table | None:
 def _row(setting: Quote, *figures: tuple[float | None, str]) -> tuple[Entry, ...]:
     forms = (_plain_rate, duration, byte_size)
     return (
-        Entry(text("{}", setting)),
+        Entry.of(setting),
         *(
             Entry("—" if value is None else text("{}", Figure(value, form, at)))
             for form, (value, at) in zip(forms, figures, strict=True)

@@ -391,7 +391,7 @@ def _bounded(condition: Condition, found: Trials, one: Candidate, side: int) -> 
         spread, freedom = _spread(condition, found)
         worse = side if condition.operator.startswith("<") else -side
         mean *= exp(worse * student_t(0.95, freedom) * spread / sqrt(len(values)))
-    return condition.met({name: mean}) is True
+    return condition.holds(mean)
 
 
 def _surely_breaks(wish: TuneWish, found: Trials, one: Candidate) -> bool:
@@ -417,7 +417,7 @@ def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
         return False
     estimate: Estimate = estimate_over(values, name)
     end = estimate.high if condition.operator.startswith("<") else estimate.low
-    return end is not None and condition.met({name: end}) is True
+    return end is not None and condition.holds(end)
 
 
 # --- the answer -------------------------------------------------------------------------------------------
@@ -461,8 +461,8 @@ def _more(
 
 def _meets(wish: TuneWish, blocks: Mapping[int, Figures]) -> bool:
     """Return whether the means of fresh blocks meet all conditions."""
-    found = [(one, *_values(one, blocks)) for one in wish.conditions]
-    return all(values and one.met({name: fsum(values) / len(values)}) is True for one, name, values in found)
+    found = [(one, _values(one, blocks)[1]) for one in wish.conditions]
+    return all(values and one.holds(fsum(values) / len(values)) for one, values in found)
 
 
 def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:

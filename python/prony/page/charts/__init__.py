@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.summary import Estimate
 from prony.model.workload import ClosedLoop
 from prony.page.chart import Chapter, Chart
 from prony.page.charts.beside import published
@@ -99,7 +98,7 @@ def _metrics(group: Group) -> tuple[str, ...]:
 
 def _cost(group: Group) -> tuple[str, ...]:
     """Return the metrics of cost; resident memory only where the proportional one is not known."""
-    known = any(isinstance(cell.metrics["pss_end"], Estimate) for cell in group.cells)
+    known = any(cell.known("pss_end") for cell in group.cells)
     return tuple(name for name in _COST if name != "rss_peak" or not known)
 
 

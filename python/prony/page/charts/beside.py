@@ -2,12 +2,27 @@
 
 from collections.abc import Collection, Iterator
 
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import Estimate, means
 from prony.metrics import METRICS
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import (
+    RATIO,
+    WIDTH,
+    Chart,
+    axis,
+    by_ratio,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    slug,
+    spec,
+    tooltip,
+    words_at,
+)
 from prony.page.charts.ratios import places
-from prony.page.scene import Scene, titled, words_at
+from prony.page.scene import Scene, titled
 from prony.reading.checks import Beside
 from prony.report.forms import in_metric, metric_scale
 from prony.report.text import pointer
@@ -25,7 +40,7 @@ def published(scene: Scene, curved: Collection[tuple[str, int]]) -> Iterator[Cha
     ]
     for metric, role in dict.fromkeys((one.original.metric, one.original.role) for _, one in found):
         own = [(k, one) for k, one in found if (one.original.metric, one.original.role) == (metric, role)]
-        values = [one.measured.mean for _, one in own if isinstance(one.measured, Estimate)]
+        values = means(one.measured for _, one in own)
         if values:
             scale = metric_scale(metric, [*values, *(one.original.value for _, one in own)])
             yield _chart(scene, metric, role, [_row(scene, k, one, scale) for k, one in own], scale)
@@ -77,45 +92,21 @@ def _layers(scene: Scene, rows: list[Json], unit: str) -> tuple[list[Json], int]
     look = scene.look
     lower, upper, figures, step, most = places(dict.fromkeys(row["label"] for row in rows), "label")
     values = [row[name] for row in rows for name in ("published", "measured") if name in row]
-    wide = min(values) > 0 and max(values) > 20 * min(values)
-    scale: Json = {"type": "log", "nice": False} if wide else {"zero": False, "nice": True}
     quiet = coloured(look) | {"legend": None}
-    look_shape = shaped(look) | {"legend": None}
     said = tooltip(name="subject", said_measured="measured here", said_published="published")
-
-    def x(name: str) -> Json:
-        return quantity(
-            name, unit or None, axis=by_ratio(min(values), max(values)) if wide else axis(format="~r")
-        ) | {"scale": scale}
-
+    wide = min(values) > 0 and max(values) > 20 * min(values)
+    ticks = by_ratio(min(values), max(values)) if wide else axis(format="~r")
+    scale: Json = {"scale": RATIO} if wide else {}
+    published, measured = (
+        quantity(name, unit or None, axis=ticks) | scale for name in ("published", "measured")
+    )
+    glyph = {"y": lower, "color": quiet, "shape": shaped(look) | {"legend": None}, "tooltip": said}
+    between = {"x": published, "x2": {"field": "measured"}, "y": lower, "color": quiet}
     layers: list[Json] = [
         words_at(0, upper, "label", most),
-        {"transform": [{"filter": "isValid(datum.said)"}], **words_at(WIDTH, figures, "said", WIDTH // 2)},
-        {
-            "transform": [{"filter": "isValid(datum.measured)"}],
-            "mark": {"type": "rule", "strokeDash": [2, 2], "opacity": 0.6},
-            "encoding": {"x": x("published"), "x2": {"field": "measured"}, "y": lower, "color": quiet},
-        },
-        {
-            "mark": {"type": "point", "filled": False, "size": 60},
-            "encoding": {
-                "x": x("published"),
-                "y": lower,
-                "color": quiet,
-                "shape": look_shape,
-                "tooltip": said,
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.measured)"}],
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": x("measured"),
-                "y": lower,
-                "color": quiet,
-                "shape": look_shape,
-                "tooltip": said,
-            },
-        },
+        words_at(WIDTH, figures, "said", WIDTH // 2, "said"),
+        layer("rule", between, "measured", strokeDash=[2, 2], opacity=0.6),
+        layer("point", glyph | {"x": published}, filled=False, size=60),
+        dot(glyph | {"x": measured}, 60, "measured"),
     ]
     return layers, step

@@ -3,7 +3,22 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from prony.model.shapes import Json
-from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import (
+    RATIO,
+    ROOM,
+    ZOOM,
+    Chart,
+    axis,
+    by_size,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    slug,
+    spec,
+    tooltip,
+)
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group, load_size
 from prony.report.sections.grid import over_words
@@ -12,10 +27,6 @@ from prony.units import Scale
 
 # From here on the loads of a study are spread over a scale by ratio.
 _WIDE = 8
-# What spans more than this would hide the lesser subjects on a linear scale.
-_DECADES = 20
-# Of marks, in pixels, at the edge of a plot.
-_ROOM = 8
 
 
 def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | None:
@@ -72,52 +83,33 @@ def _published(scene: Scene, family: Sequence[Group], metric: str, scale: Scale)
 
 def _across(rows: Sequence[Json], over: str) -> Json:
     """Return the axis of loads: those that were measured are its ticks."""
-    loads = sorted({row["load"] for row in rows})
+    loads, scale = sorted({row["load"] for row in rows}), {"nice": False, "padding": ROOM}
     if loads[0] > 0 and loads[-1] >= _WIDE * loads[0]:
-        ticks = {**axis(values=loads, grid=False), "format": "~s"}
-        return quantity("load", over, axis=ticks) | {
-            "scale": {"type": "log", "nice": False, "padding": _ROOM}
-        }
-    return quantity("load", over, axis=axis(grid=False)) | {"scale": {"nice": False, "padding": _ROOM}}
+        ticks = axis(values=loads, grid=False, format="~s")
+        return quantity("load", over, axis=ticks) | {"scale": RATIO | scale}
+    return quantity("load", over, axis=axis(grid=False)) | {"scale": scale}
 
 
 def _up(rows: Sequence[Json], unit: str) -> Json:
-    """Return the axis of the metric, without its field: by ratio where its values span decades."""
+    """Return the axis of the metric, without its field."""
     values = [row[name] for row in rows for name in ("value", "low", "published", "trial") if name in row]
-    if min(values) > 0 and max(values) >= _DECADES * min(values):
-        ticks = by_ratio(min(values), max(values))
-        return quantity("", unit or None, axis=ticks) | {
-            "scale": {"type": "log", "nice": False, "padding": _ROOM}
-        }
-    return quantity("", unit or None, zero=True, axis=axis())
+    return by_size("", unit or None, values, zero=True)
 
 
 def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
-    look = scene.look
+    colour, shape = coloured(scene.look), shaped(scene.look)
 
     def y(name: str) -> Json:
         return {**up, "field": name}
 
-    quiet = coloured(look)
-    published = {"transform": [{"filter": "isValid(datum.published)"}]}
-    band, trials, line, means = mean_layers(x, y, (quiet, shaped(look)), load=over)
-    zoom = {"type": "interval", "zoom": "wheel![event.shiftKey]"}
+    band, trials, line, means = mean_layers(x, y, (colour, shape), load=over)
+    published = {"x": x, "y": y("published"), "color": colour}
+    hollow = {"shape": shape, "tooltip": tooltip(name="subject", load=over, said="published")}
     return [
         *(band, trials),
-        {
-            **published,
-            "mark": {"type": "line", "strokeDash": [3, 3], "strokeWidth": 1, "opacity": 0.8},
-            "encoding": {"x": x, "y": y("published"), "color": quiet},
-        },
-        {
-            **published,
-            "mark": {"type": "point", "size": 32, "filled": False},
-            "encoding": {
-                **{"x": x, "y": y("published"), "color": quiet, "shape": shaped(look)},
-                "tooltip": tooltip(name="subject", load=over, said="published"),
-            },
-        },
-        {"params": [{"name": "zoom", "select": zoom, "bind": "scales"}], **line},
+        layer("line", published, "published", strokeDash=[3, 3], strokeWidth=1, opacity=0.8),
+        layer("point", published | hollow, "published", size=32, filled=False),
+        {"params": [ZOOM], **line},
         means,
     ]
 
@@ -127,27 +119,12 @@ def mean_layers(x: Json, y: Callable[[str], Json], glyph: tuple[Json, Json], **w
     by what colour and shape differ; ``where``: what is said of a point's place, field to title.
     """
     colour, shape = glyph
-    trial = tooltip(name="subject", **where, said="trial", block="block")
-    mean = tooltip(name="subject", **where, said="mean", n="trials")
+    trial = {"tooltip": tooltip(name="subject", **where, said="trial", block="block")}
+    mean = {"shape": shape, "tooltip": tooltip(name="subject", **where, said="mean", n="trials")}
+    low, one, value = ({"x": x, "y": y(name), "color": colour} for name in ("low", "trial", "value"))
     return [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "opacity": 0.16, "clip": True},
-            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.trial)"}],
-            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
-            "encoding": {"x": x, "y": y("trial"), "color": colour, "tooltip": trial},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.value)"}],
-            "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": y("value"), "color": colour},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.value)"}],
-            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
-            "encoding": {"x": x, "y": y("value"), "color": colour, "shape": shape, "tooltip": mean},
-        },
+        layer("area", low | {"y2": {"field": "high"}}, "low", opacity=0.16, clip=True),
+        layer("circle", one | trial, "trial", size=12, opacity=0.5),
+        layer("line", value, "value", strokeWidth=1.6),
+        dot(value | mean, 44, "value", clip=False),
     ]

@@ -2,13 +2,26 @@
 
 from collections.abc import Sequence
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
-from prony.page.scene import Scene, titled, words_at
+from prony.page.chart import (
+    ROW,
+    WIDTH,
+    Chart,
+    axis,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    slug,
+    spec,
+    tooltip,
+    words_at,
+)
+from prony.page.scene import Scene, titled
 from prony.reading.groups import Group
 
-_ROW = 42
 # An axis that shows less than this would make much of nothing.
 _FLAT = 0.005
 
@@ -23,7 +36,7 @@ def ordered(group: Group) -> list[CellSummary]:
 
 def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     """Return the chart of a metric; null where fewer than two subjects have it, or it is the same for all."""
-    cells = [cell for cell in ordered(group) if isinstance(cell.metrics[metric], Estimate)]
+    cells = [cell for cell in ordered(group) if cell.known(metric)]
     scale = scene.scale(metric, cells)
     means = [row for cell in cells if (row := scene.row(cell, metric, scale)) is not None]
     trials = [row for cell in cells for row in scene.trial_rows(cell, metric, scale)]
@@ -36,7 +49,7 @@ def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
         spec(
             [*means, *trials],
             _layers(scene, [cell.name for cell in cells], scale.unit),
-            height={"step": _ROW},
+            height={"step": ROW},
         ),
     )
 
@@ -50,46 +63,16 @@ def _layers(scene: Scene, names: Sequence[str], unit: str) -> list[Json]:
     look = scene.look
     lower = {"field": "name", "type": "nominal", "sort": list(names), "axis": None, "bandPosition": 0.62}
     upper = {**lower, "bandPosition": 0.2}
+    quiet = {"y": lower, "color": coloured(look) | {"legend": None}}
     place = quantity("value", unit or None, axis=axis())
-    mean = "isValid(datum.value)"
-    said = tooltip(name="subject", said="mean", n="trials")
+    trial = {"x": quantity("trial"), "tooltip": tooltip(name="subject", said="trial", block="block")}
+    said = {"tooltip": tooltip(name="subject", said="mean", n="trials")}
+    ends = {"x": quantity("low"), "x2": {"field": "high"}}
     return [
-        {
-            "mark": {"type": "tick", "thickness": 0, "opacity": 0},
-            "encoding": {"x": quantity("value", unit or None, axis=axis()), "y": lower},
-        },
-        {"transform": [{"filter": mean}], **words_at(0, upper, "name", 225)},
-        {"transform": [{"filter": mean}], **words_at(WIDTH, upper, "said", 125)},
-        {
-            "transform": [{"filter": "isValid(datum.trial)"}],
-            "mark": {"type": "circle", "size": 18, "opacity": 0.45},
-            "encoding": {
-                "x": quantity("trial"),
-                "y": lower,
-                "color": coloured(look) | {"legend": None},
-                "tooltip": tooltip(name="subject", said="trial", block="block"),
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {
-                "x": quantity("low"),
-                "x2": {"field": "high"},
-                "y": lower,
-                "color": coloured(look) | {"legend": None},
-                "tooltip": said,
-            },
-        },
-        {
-            "transform": [{"filter": mean}],
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                "x": place,
-                "y": lower,
-                "color": coloured(look) | {"legend": None},
-                "shape": shaped(look) | {"legend": None},
-                "tooltip": said,
-            },
-        },
+        layer("tick", {"x": place, "y": lower}, thickness=0, opacity=0),
+        words_at(0, upper, "name", 225, "value"),
+        words_at(WIDTH, upper, "said", 125, "value"),
+        layer("circle", quiet | trial, "trial", size=18, opacity=0.45),
+        layer("rule", quiet | said | ends, "low", strokeWidth=2),
+        dot(quiet | said | {"x": place, "shape": shaped(look) | {"legend": None}}, 70, "value"),
     ]

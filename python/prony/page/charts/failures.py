@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from prony.analysis.summary import CellSummary
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
-from prony.page.scene import Scene, words_at
+from prony.page.chart import WIDTH, Chart, slug, stacked, tooltip
+from prony.page.scene import Scene
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
 from prony.report.forms import percent
 from prony.report.text import pointer
 from prony.report.words import ending_words
 
-_ROW = 42
 # Kinds are no subjects: these shades are the palette's, but stand for kinds by the key below them.
 _SHADES = ("#a40e26", "#b07a00", "#57606a", "#0072b2", "#b35c96", "#00896b", "#7a5a3a", "#2b97d3")
 _PERCENT = 0.01
@@ -23,12 +22,13 @@ def failures(scene: Scene, groups: Sequence[Group]) -> Chart | None:
     rows = [row for group in groups for cell in group.cells for row in _rows(scene, group, cell)]
     if not rows:
         return None
+    said = tooltip(name="subject", said="failed", n="requests")
     under = scene.load(groups[0]) if len(groups) == 1 else "all"
     return Chart(
         slug("failures", under or "all", str(scene.reading.place(groups[0]))),
         "Requests that failed, by kind",
         "Of all requests, over the trials that count; subjects without failed requests are left out.",
-        spec(rows, _layers(rows), height={"step": _ROW}),
+        stacked(rows, "label", "% of all requests", _shade(rows), said),
     )
 
 
@@ -47,25 +47,8 @@ def _kind(found: FailedRequests) -> str:
     return ending_words(found.endings[0]) if len(found.endings) == 1 else "other kinds"
 
 
-def _layers(rows: list[Json]) -> list[Json]:
-    kinds, labels = (list(dict.fromkeys(row[name] for row in rows)) for name in ("kind", "label"))
-    y = {"field": "label", "type": "nominal", "sort": labels, "axis": None}
+def _shade(rows: list[Json]) -> Json:
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
     shades = [_SHADES[k % len(_SHADES)] for k in range(len(kinds))]
-    shade: Json = {
-        **{"field": "kind", "type": "nominal", "scale": {"domain": kinds, "range": shades}},
-        "legend": {"columns": 1, "labelLimit": WIDTH},
-    }
-    return [
-        {
-            "transform": [{"aggregate": [], "groupby": ["label", "name"]}],
-            **words_at(0, {**y, "bandPosition": 0.2}, "label", WIDTH),
-        },
-        {
-            "mark": {"type": "bar", "height": 12, "yOffset": 6},
-            "encoding": {
-                "x": quantity("value", "% of all requests", zero=True, axis=axis(), stack="zero"),
-                **{"y": y, "color": shade},
-                "tooltip": tooltip(name="subject", said="failed", n="requests"),
-            },
-        },
-    ]
+    scale = {"domain": kinds, "range": shades}
+    return {"field": "kind", "type": "nominal", "scale": scale, "legend": {"columns": 1, "labelLimit": WIDTH}}

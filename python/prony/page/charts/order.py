@@ -5,7 +5,20 @@ from collections.abc import Iterator
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.model.trial import Ok, TrialRole
-from prony.page.chart import Chapter, Chart, Style, axis, coloured, quantity, shaped, spec, tooltip
+from prony.page.chart import (
+    QUIET,
+    Chapter,
+    Chart,
+    Style,
+    axis,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    spec,
+    tooltip,
+)
 from prony.page.charts.over import Editions, Step, over_editions, session_ratios
 from prony.page.scene import Scene
 from prony.reading.across import Sessions
@@ -51,52 +64,27 @@ def _rows(scene: Scene) -> Iterator[Json]:
 
 
 def _layers(scene: Scene) -> list[Json]:
-    look = scene.look
-    x = quantity("place", "trial, as they ran", axis=axis(grid=False, format="d")) | {
-        "scale": {"nice": False}
-    }
-    y = quantity("change", "% from its cell's mean", axis=axis())
+    ticks = axis(grid=False, format="d")
+    x = quantity("place", "trial, as they ran", axis=ticks) | {"scale": {"nice": False}}
+    place = {"x": x, "y": quantity("change", "% from its cell's mean", axis=axis())}
     said = tooltip(name="subject", metric="metric", said="difference", place="trial", block="block")
-    quiet = coloured(look)
-    own = f"datum.name == '{_CALIBRATION}'"
+    colour = coloured(scene.look)
+    own, others = (f"datum.name {sign} '{_CALIBRATION}' && isValid(datum.change)" for sign in ("==", "!="))
+    line: Json = {"color": QUIET, "strokeWidth": 1.4, "point": {"color": QUIET, "size": 16}}
+    last = [
+        {"filter": own},
+        {"joinaggregate": [{"op": "max", "field": "place", "as": "last"}]},
+        {"filter": "datum.place == datum.last"},
+    ]
+    name = layer("text", place | {"text": {"field": "name"}}, align="right", dy=-9, color=QUIET)
+    lost = {"y": {"value": "height"}, "tooltip": tooltip(name="subject", said="outcome", place="trial")}
+    cross: Json = {"shape": "cross", "angle": 45, "size": 40, "yOffset": -3}
     return [
-        {
-            "data": {"values": [{"zero": 0}]},
-            "mark": {"type": "rule", "color": "#57606a", "strokeWidth": 1},
-            "encoding": {"y": quantity("zero")},
-        },
-        {
-            "transform": [{"filter": f"{own} && isValid(datum.change)"}],
-            "mark": {
-                "type": "line",
-                "color": "#57606a",
-                "strokeWidth": 1.4,
-                "point": {"color": "#57606a", "size": 16},
-            },
-            "encoding": {"x": x, "y": y, "tooltip": said},
-        },
-        {
-            "transform": [
-                {"filter": f"{own} && isValid(datum.change)"},
-                {"joinaggregate": [{"op": "max", "field": "place", "as": "last"}]},
-                {"filter": "datum.place == datum.last"},
-            ],
-            "mark": {"type": "text", "align": "right", "dy": -9, "color": "#57606a"},
-            "encoding": {"x": x, "y": y, "text": {"field": "name"}},
-        },
-        {
-            "transform": [{"filter": f"!({own}) && isValid(datum.change)"}],
-            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.9},
-            "encoding": {"x": x, "y": y, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.outcome)"}],
-            "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 40, "yOffset": -3},
-            "encoding": {
-                **{"x": x, "y": {"value": "height"}, "color": quiet},
-                "tooltip": tooltip(name="subject", said="outcome", place="trial"),
-            },
-        },
+        layer("rule", {"y": quantity("zero")}, rows=[{"zero": 0}], color=QUIET, strokeWidth=1),
+        layer("line", place | {"tooltip": said}, own, **line),
+        {"transform": last, **name},
+        dot(place | {"color": colour, "shape": shaped(scene.look), "tooltip": said}, 34, others, opacity=0.9),
+        layer("point", {"x": x, "color": colour} | lost, "outcome", **cross),
     ]
 
 

@@ -7,7 +7,7 @@ from prony.analysis.across_sessions import OverRatio
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.metrics import METRICS
 from prony.model.shapes import Json
-from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, Style, axis, coloured, dot, layer, quantity, shaped, slug, spec, tooltip
 from prony.page.charts.dots import is_flat
 from prony.page.charts.ratios import forest, places, ratio_axis
 from prony.page.scene import titled
@@ -77,26 +77,14 @@ def _lines(look: Style, axis_of: Editions, unit: str) -> list[Json]:
     labels = {"labelAngle": _LEANING if len(editions) > 3 else 0, "labelLimit": 110, "grid": False}
     x = {"field": "edition", "type": "ordinal", "sort": editions, "title": None, "axis": labels}
     y = quantity("value", unit or None, zero=True, axis=axis())
-    quiet = coloured(look)
+    place = {"x": x, "y": y, "color": coloured(look)}
     titles = {"edition": axis_of.kind, "day": "measured on", "version": "version"}
-    said = tooltip(name="subject", **titles, said="mean", n="trials")
+    said = {"tooltip": tooltip(name="subject", **titles, said="mean", n="trials")}
+    ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
     return [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.4},
-            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": quiet},
-        },
-        {
-            "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": y, "color": quiet},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1},
-            "encoding": {
-                **{"x": x, "y": y, "color": coloured(look), "shape": shaped(look)},
-                "tooltip": said,
-            },
-        },
+        layer("rule", place | ends, "low", strokeWidth=2, opacity=0.4),
+        layer("line", place, strokeWidth=1.6),
+        dot(place | said | {"shape": shaped(look)}, 44),
     ]
 
 
@@ -147,11 +135,6 @@ def _ratio_rows(name: str, found: OverRatio, steps: Sequence[Step], at: str) -> 
 
 def _single(look: Style, rows: list[Json]) -> Json:
     lower = places(dict.fromkeys(row["name"] for row in rows)).marks
-    return {
-        "transform": [{"filter": "isValid(datum.single)"}],
-        "mark": {"type": "circle", "size": 22, "opacity": 0.6, "clip": True},
-        "encoding": {
-            **{"x": ratio_axis(rows)("single"), "y": lower, "color": coloured(look) | {"legend": None}},
-            "tooltip": tooltip(name="subject", session="session", said="difference"),
-        },
-    }
+    place = {"x": ratio_axis(rows)("single"), "y": lower, "color": coloured(look) | {"legend": None}}
+    said = {"tooltip": tooltip(name="subject", session="session", said="difference")}
+    return layer("circle", place | said, "single", size=22, opacity=0.6, clip=True)

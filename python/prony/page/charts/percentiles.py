@@ -6,10 +6,25 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import PERCENTILES
 from prony.model.shapes import Json
-from prony.page.chart import Chart, Style, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import (
+    RATIO,
+    ZOOM,
+    Chart,
+    Style,
+    axis,
+    by_ratio,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    slug,
+    spec,
+    tooltip,
+)
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import PercentileCurve
@@ -35,7 +50,7 @@ def percentiles(scene: Scene, group: Group) -> Chart | None:
 def _places(scene: Scene, cell: CellSummary, curve: PercentileCurve) -> Mapping[str, str]:
     """Return where the JSON has those percentiles that are metrics of a cell."""
     metrics = {name: f"{curve.kind}_{curve.population}_{suffix}" for suffix, name in PERCENTILES.items()}
-    known = {name: metric for name, metric in metrics.items() if isinstance(cell.metrics[metric], Estimate)}
+    known = {name: metric for name, metric in metrics.items() if cell.known(metric)}
     at = scene.places[cell.cell.id]
     return {name: at + pointer("metrics", metric) for name, metric in known.items()}
 
@@ -91,46 +106,23 @@ def _rows(lines: Sequence[Line], scale: Scale) -> Iterator[Json]:
             } | ({"at": at, "scale": scale.size} if at else {})
 
 
-def _ends(rows: list[Json]) -> tuple[float, float]:
-    values = [row["value"] for row in rows]
-    return min(values), max(values)
-
-
 def _layers(look: Style, rows: list[Json], scale: Scale) -> list[Json]:
     ticks = axis(
         values=list(_TICKS), labelExpr=f"({_LABELS})[datum.value]", grid=False, labelOverlap="greedy"
     )
-    x = quantity("one_in", None, axis=ticks) | {"scale": {"type": "log", "nice": False, "padding": 6}}
-    y = quantity("value", scale.unit, axis=by_ratio(*_ends(rows))) | {
-        "scale": {"type": "log", "nice": False, "padding": 6}
-    }
-    dash = {
-        **{"field": "of", "type": "nominal", "legend": None},
-        "scale": {"domain": ["ok", "all"], "range": [[1, 0], [4, 3]]},
-    }
-    said = tooltip(name="subject", of="requests", percentile="percentile", said="latency")
+    values, padded = [row["value"] for row in rows], {"scale": RATIO | {"padding": 6}}
+    x = quantity("one_in", None, axis=ticks) | padded
+    place = {"x": x, "y": quantity("value", scale.unit, axis=by_ratio(min(values), max(values))) | padded}
+    colour, said = (
+        {"color": coloured(look)},
+        {"tooltip": tooltip(name="subject", of="requests", percentile="percentile", said="latency")},
+    )
+    dashes = {"domain": ["ok", "all"], "range": [[1, 0], [4, 3]]}
+    dash = {"field": "of", "type": "nominal", "legend": None, "scale": dashes}
+    of_each = {"strokeDash": dash, "detail": {"field": "line"}}
+    named = "indexof(['p50','p90','p99','p99.9','p99.99'], datum.percentile) >= 0"
     return [
-        {
-            "params": [
-                {
-                    "name": "zoom",
-                    "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
-                    "bind": "scales",
-                }
-            ],
-            "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},
-            "encoding": {
-                **{"x": x, "y": y, "color": coloured(look), "strokeDash": dash},
-                "detail": {"field": "line"},
-            },
-        },
-        {
-            "transform": [{"filter": "indexof(['p50','p90','p99','p99.9','p99.99'], datum.percentile) >= 0"}],
-            "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-        },
-        {
-            "mark": {"type": "point", "opacity": 0, "size": 90},
-            "encoding": {"x": x, "y": y, "tooltip": said},
-        },
+        {"params": [ZOOM], **layer("line", place | colour | of_each, strokeWidth=1.6, clip=True)},
+        dot(place | colour | said | {"shape": shaped(look)}, 40, named),
+        layer("point", place | said, opacity=0, size=90),
     ]

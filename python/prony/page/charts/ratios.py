@@ -6,8 +6,24 @@ from typing import NamedTuple
 from prony.analysis.compare import Comparison
 from prony.metrics import METRICS, Better
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
-from prony.page.scene import Scene, words_at
+from prony.page.chart import (
+    QUIET,
+    RATIO,
+    WIDTH,
+    Chart,
+    Style,
+    axis,
+    coloured,
+    dot,
+    layer,
+    quantity,
+    shaped,
+    slug,
+    spec,
+    tooltip,
+    words_at,
+)
+from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.forms import signed_percent
 from prony.report.text import pointer
@@ -60,38 +76,17 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
     named = [row for row in rows if "ratio" in row]
     lower, upper, figures, step, most = places([row["name"] for row in named])
     x = ratio_axis(rows)
-    quiet = coloured(look) | {"legend": None}
-    own = [{"filter": "isValid(datum.ratio)"}]
+    quiet = {"y": lower, "color": coloured(look) | {"legend": None}, "tooltip": said}
+    margin, ends = [{"from": 1 - bar, "to": 1 + bar}], {"x": x("ratio_low"), "x2": {"field": "ratio_high"}}
+    band = {"x": x("from"), "x2": {"field": "to"}}
     layers: list[Json] = [
-        {
-            "data": {"values": [{"from": 1 - bar, "to": 1 + bar}]},
-            "mark": {"type": "rect", "color": "#57606a", "opacity": 0.16},
-            "encoding": {"x": x("from"), "x2": {"field": "to"}},
-        },
-        {
-            "data": {"values": [{"one": 1}]},
-            "mark": {"type": "rule", "color": "#57606a", "strokeWidth": 1},
-            "encoding": {"x": x("one")},
-        },
-        {"transform": own, **words_at(0, upper, "name", most)},
-        {"transform": own, **words_at(WIDTH, figures, "said", 185, fontSize=10)},
-        {
-            "transform": own,
-            "mark": {"type": "rule", "strokeWidth": 2, "clip": True},
-            "encoding": {
-                **{"x": x("ratio_low"), "x2": {"field": "ratio_high"}, "y": lower, "color": quiet},
-                "tooltip": said,
-            },
-        },
+        layer("rect", band, rows=margin, color=QUIET, opacity=0.16),
+        layer("rule", {"x": x("one")}, rows=[{"one": 1}], color=QUIET, strokeWidth=1),
+        words_at(0, upper, "name", most, "ratio"),
+        words_at(WIDTH, figures, "said", 185, "ratio", fontSize=10),
+        layer("rule", quiet | ends, "ratio", strokeWidth=2, clip=True),
         *between,
-        {
-            "transform": own,
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                **{"x": x("ratio"), "y": lower, "color": quiet, "shape": shaped(look) | {"legend": None}},
-                "tooltip": said,
-            },
-        },
+        dot(quiet | {"x": x("ratio"), "shape": shaped(look) | {"legend": None}}, 70, "ratio"),
     ]
     return spec(rows, layers, height={"step": step})
 
@@ -126,7 +121,7 @@ def ratio_axis(rows: Sequence[Json]) -> Callable[[str], Json]:
     single = [row[name] for row in rows for name in ("ratio", "single") if name in row]
     low = max(min([0.95, *single, *_ends(rows, "ratio_low")]), min(single) / 100)
     high = min(max([1.05, *single, *_ends(rows, "ratio_high")]), max(single) * 100)
-    scale = {"type": "log", "nice": False, "domain": [low * 0.97, high * 1.03]}
+    scale = RATIO | {"domain": [low * 0.97, high * 1.03]}
     ticks = axis(format="~g", grid=False)
     return lambda name: quantity(name, "ratio", axis=ticks) | {"scale": scale}
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.metrics import METRICS
 from prony.model.observation import Phase
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, axis, quantity, rows_of, slug, spec, tooltip
+from prony.page.chart import QUIET, Chart, axis, layer, quantity, rows_of, slug, stacked, tooltip
 from prony.page.charts.dots import ordered
-from prony.page.scene import Scene, titled, words_at
+from prony.page.scene import Scene, titled
 from prony.reading.groups import Group
 from prony.report.forms import metric_scale
 from prony.report.text import pointer
 from prony.units import MIB, Scale
 
-_ROW = 42
 _HEIGHT = 56
 _UNSEEN = {"cpu_percent": " Processes that end between two samples are in the whole, and in no role."}
 _SCALES = {"cpu_percent": Scale(1, "%"), "rss_peak": Scale(MIB, "MiB")}
@@ -28,16 +27,17 @@ def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
     if not any(len(cell.roles) > 1 for cell in cells):
         return None
     found = [one for cell in cells for one in (roles.get(metric) for roles in cell.roles.values())]
-    scale = metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+    scale = metric_scale(metric, means(found))
     rows = [row for cell in cells for row in _roles(scene, cell, metric, scale)]
     if not rows:
         return None
+    said = tooltip(name="subject", role="role", said="mean")
     return Chart(
         slug(metric, "by role", scene.key(group)),
         f"{titled(metric)}, by role",
         f"Of each role's processes: {METRICS[metric].title}, the mean over the trials."
         f"{_UNSEEN.get(metric, '')}",
-        spec(rows, _bars(rows, [cell.name for cell in cells], scale.unit), height={"step": _ROW}),
+        stacked(rows, "name", scale.unit, _shade(rows), said),
     )
 
 
@@ -60,24 +60,6 @@ def _shade(rows: list[Json]) -> Json:
     return {"field": "role", "type": "nominal", "scale": scale, "legend": {"columns": 3, "columnPadding": 14}}
 
 
-def _bars(rows: list[Json], names: list[str], unit: str) -> list[Json]:
-    y = {"field": "name", "type": "nominal", "sort": names, "axis": None}
-    one_each = {row["name"]: {"name": row["name"]} for row in rows}
-    return [
-        {
-            "data": {"values": list(one_each.values())},
-            **words_at(0, {**y, "bandPosition": 0.2}, "name", WIDTH),
-        },
-        {
-            "mark": {"type": "bar", "height": 12, "yOffset": 6},
-            "encoding": {
-                **{"x": quantity("value", unit, zero=True, axis=axis(), stack="zero"), "y": y},
-                **{"color": _shade(rows), "tooltip": tooltip(name="subject", role="role", said="mean")},
-            },
-        },
-    ]
-
-
 def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
     """Return CPU or memory by role over the time of the trial in the middle, the warm-up shaded."""
     rows = list(_usage(scene, group, metric))
@@ -85,25 +67,15 @@ def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
     unit = rows[0]["unit"]
-    x = quantity("at_s", "seconds from the opening of the window", axis=axis(grid=False)) | {
-        "scale": {"nice": False}
-    }
-    y = quantity("value", unit, axis={"tickCount": 2})
-    lines: list[Json] = [
-        {
-            "mark": {"type": "line", "strokeWidth": 1.5},
-            "encoding": {"x": x, "y": y, "color": _shade(rows)},
-        },
-        {
-            "mark": {"type": "point", "opacity": 0, "size": 50},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "tooltip": tooltip(name="subject", role="role", phase="part", said="value"),
-            },
-        },
+    ticks = axis(grid=False)
+    x = quantity("at_s", "seconds from the opening of the window", axis=ticks) | {"scale": {"nice": False}}
+    place = {"x": x, "y": quantity("value", unit, axis={"tickCount": 2})}
+    said = {"tooltip": tooltip(name="subject", role="role", phase="part", said="value")}
+    layers = [
+        *_warmup(rows),
+        layer("line", place | {"color": _shade(rows)}, strokeWidth=1.5),
+        layer("point", place | said, opacity=0, size=50),
     ]
-    layers = [*_warmup(rows), *lines]
     what = "CPU" if metric == "cpu_percent" else "resident memory"
     return Chart(
         slug(metric, "over time", scene.key(group)),
@@ -120,11 +92,8 @@ def _warmup(rows: list[Json]) -> list[Json]:
     first = {row["name"]: row for row in reversed(warm)}
     for row in first.values():
         row["from"] = min(one["at_s"] for one in warm)
-    shade = {
-        "transform": [{"filter": "isValid(datum.from)"}],
-        "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
-        "encoding": {"x": quantity("from", None) | {"scale": {"nice": False}}, "x2": {"datum": 0}},
-    }
+    x = quantity("from", None) | {"scale": {"nice": False}}
+    shade = layer("rect", {"x": x, "x2": {"datum": 0}}, "from", color=QUIET, opacity=0.1)
     return [shade] if warm else []
 
 

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 
 from prony.model.shapes import Json
 from prony.model.workload import DurationStop, Workload
-from prony.page.chart import Chart, Style, axis, coloured, quantity, rows_of, slug, tooltip
+from prony.page.chart import (
+    QUIET,
+    RATIO,
+    Chart,
+    Style,
+    axis,
+    coloured,
+    layer,
+    quantity,
+    rows_of,
+    slug,
+    tooltip,
+)
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import Choice, SecondFigures
@@ -113,14 +125,13 @@ def _drain(course: Course, rows: list[Json]) -> list[Json]:
     end, last = course.end_s, max(row["second"] for row in rows)
     if end is None or last < end:
         return []
-    scale = {"scale": {"nice": False}}
-    return [
-        {
-            "data": {"values": [{"from": end - 0.5, "to": last}]},
-            "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
-            "encoding": {"x": quantity("from", None) | scale, "x2": {"field": "to"}},
-        }
-    ]
+    place = {"x": quantity("from", None) | {"scale": {"nice": False}}, "x2": {"field": "to"}}
+    return [layer("rect", place, rows=[{"from": end - 0.5, "to": last}], color=QUIET, opacity=0.1)]
+
+
+def _across() -> Json:
+    ticks = axis(grid=False, format="d")
+    return quantity("second", "seconds of the window", axis=ticks) | {"scale": {"nice": False}}
 
 
 def _facets(course: Course, rows: list[Json], name: str, unit: str) -> Json:
@@ -128,37 +139,20 @@ def _facets(course: Course, rows: list[Json], name: str, unit: str) -> Json:
     look = course.look
     zero = name == "ok"
     scale: Json = {"zero": True, "nice": True} if zero else {"type": "log", "nice": True}
-    x = quantity("second", "seconds of the window", axis=axis(grid=False, format="d")) | {
-        "scale": {"nice": False}
-    }
     y = quantity(name, unit, axis={"tickCount": 2, "format": "~s" if zero else "~r"}) | {"scale": scale}
-    dash = {
-        **{"field": "trial", "type": "nominal", "legend": None},
-        "scale": {"domain": list(dict.fromkeys(row["trial"] for row in rows)), "range": [[1, 0], [3, 2]]},
-    }
-    quiet = coloured(look) | {"legend": None}
+    place = {"x": _across(), "y": y}
+    dashes = {"domain": list(dict.fromkeys(row["trial"] for row in rows)), "range": [[1, 0], [3, 2]]}
+    dash = {"strokeDash": {"field": "trial", "type": "nominal", "legend": None, "scale": dashes}}
+    quiet = {"color": coloured(look) | {"legend": None}}
+    said = {"tooltip": tooltip(name="subject", trial="trial", second="second", **{name: "value"})}
+    cross: Json = {"shape": "cross", "size": 28, "angle": 45, "opacity": 0.9}
     layers: list[Json] = [
         *_drain(course, rows),
-        {
-            "mark": {"type": "line", "strokeWidth": 1.4},
-            "encoding": {"x": x, "y": y, "color": quiet, "strokeDash": dash},
-        },
-        {
-            "mark": {"type": "point", "opacity": 0, "size": 60},
-            "encoding": {
-                **{"x": x, "y": y},
-                "tooltip": tooltip(name="subject", trial="trial", second="second", **{name: "value"}),
-            },
-        },
+        layer("line", place | quiet | dash, strokeWidth=1.4),
+        layer("point", place | said, opacity=0, size=60),
     ]
     if any("failed" in row for row in rows):
-        layers.append(
-            {
-                "transform": [{"filter": "isValid(datum.failed)"}],
-                "mark": {"type": "point", "shape": "cross", "size": 28, "angle": 45, "opacity": 0.9},
-                "encoding": {"x": x, "y": y, "color": quiet},
-            }
-        )
+        layers.append(layer("point", place | quiet, "failed", **cross))
     return rows_of(rows, _names(course, rows), layers, _HEIGHT)
 
 
@@ -170,28 +164,22 @@ def heat_map(course: Course) -> Chart | None:
     if not rows:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
-    ratio = {"type": "log", "nice": False}
     shades = {"range": list(_SHADES), "type": "log"}
-    layer: Json = {
-        "mark": {"type": "rect"},
-        "encoding": {
-            "x": quantity("second", "seconds of the window", axis=axis(grid=False, format="d"))
-            | {"scale": {"nice": False}},
-            "x2": {"field": "next"},
-            "y": quantity("low", "ms", axis={"tickCount": 3, "format": "~r", "grid": False})
-            | {"scale": ratio},
-            "y2": {"field": "high"},
-            "color": {"field": "replies", "type": "quantitative", "scale": shades, "title": "replies"},
-            "tooltip": tooltip(
-                name="subject", second="second", low="from (ms)", high="to (ms)", replies="replies"
-            ),
-        },
+    ticks, edges = (
+        axis(grid=False) | {"tickCount": 3, "format": "~r"},
+        {"low": "from (ms)", "high": "to (ms)"},
+    )
+    squares = {
+        **{"x": _across(), "x2": {"field": "next"}},
+        **{"y": quantity("low", "ms", axis=ticks) | {"scale": RATIO}, "y2": {"field": "high"}},
+        "color": {"field": "replies", "type": "quantitative", "scale": shades, "title": "replies"},
+        "tooltip": tooltip(name="subject", second="second", **edges, replies="replies"),
     }
     return Chart(
         slug("heat", course.key),
         "Every second: all latencies",
         "How many valid replies took how long, second by second; of several trials in the worst.",
-        rows_of(rows, names, [layer], _HEIGHT),
+        rows_of(rows, names, [layer("rect", squares)], _HEIGHT),
         lazy=True,
     )
 

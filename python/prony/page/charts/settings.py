@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
-from prony.page.chart import Chart, Style, axis, coloured, palette, quantity, shaped, slug, spec
+from prony.page.chart import RATIO, ROOM, Chart, Style, axis, coloured, palette, quantity, shaped, slug, spec
 from prony.page.charts.curves import mean_layers
 from prony.page.scene import Scene, titled
 from prony.reading.sweeps import Factor, Member, Sweep
@@ -13,8 +13,6 @@ _CLOSED = ("ok_per_s", "service_ok_p50", "service_ok_p99", "cpu_ns_per_request",
 _OPEN = ("response_ok_p50", "response_ok_p99", "cpu_ns_per_request", "pss_end")
 # From here on levels are spread over a scale by ratio.
 _WIDE = 8
-# Of marks, in pixels, at the edge of a plot.
-_ROOM = 8
 
 
 def setting_charts(scene: Scene, place: int, sweep: Sweep) -> Iterator[Chart]:
@@ -30,7 +28,7 @@ def setting_charts(scene: Scene, place: int, sweep: Sweep) -> Iterator[Chart]:
             slug(metric, "settings", str(place)),
             titled(metric),
             f"Against {factor.title}: the mean{scene.spread}; small dots are single trials.",
-            spec(rows, _layers(factor, _style(rows), rows)),
+            spec(rows, _layers(factor, Style(palette(row["line"] for row in rows), legend=True), rows)),
         )
 
 
@@ -64,21 +62,15 @@ def _own(sweep: Sweep, across: int, point: Member) -> Json:
     return {"level": shown, "line": " ".join(others) or sweep.name}
 
 
-def _style(rows: Sequence[Json]) -> Style:
-    return Style(palette(dict.fromkeys(row["line"] for row in rows)), legend=True)
-
-
 def _axis(factor: Factor, rows: Sequence[Json]) -> Json:
     """Return the axis of a setting: the levels that were measured are its ticks."""
     levels = sorted({row["level"] for row in rows}) if factor.is_number else []
     if not levels:
         names = [level.shown for level in factor.levels]
         return {"field": "level", "type": "ordinal", "sort": names, "title": factor.title}
-    ticks = {**axis(values=levels, grid=False), "format": "~s"}
-    if levels[0] > 0 and levels[-1] >= _WIDE * levels[0]:
-        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
-    else:
-        scale = {"zero": False, "nice": False, "padding": _ROOM}
+    is_wide = levels[0] > 0 and levels[-1] >= _WIDE * levels[0]
+    scale = (RATIO if is_wide else {"zero": False, "nice": False}) | {"padding": ROOM}
+    ticks = axis(values=levels, grid=False, format="~s")
     return quantity("level", factor.title, axis=ticks) | {"scale": scale}
 
 

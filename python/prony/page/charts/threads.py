@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from prony.diagnosis.thread_time import ThreadState
 from prony.model.shapes import Json
-from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
-from prony.page.scene import Scene, words_at
+from prony.page.chart import WIDTH, Chart, slug, stacked, tooltip
+from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.forms import percent
 from prony.report.tables import group_at
 from prony.report.text import pointer
 
-_ROW = 42
 _PERCENT = 0.01
 # States are no subjects: these shades are the palette's, but stand for states by the key below them.
 _SHADES = {
@@ -41,7 +40,9 @@ def thread_times(scene: Scene, group: Group) -> Chart | None:
         "Where the time of its threads goes",
         "Running and ready to run as the scheduler counts them; what they wait for by looks at them, ten "
         "times a second.",
-        spec(rows, _layers(rows), height={"step": _ROW}),
+        stacked(
+            rows, "name", "% of the time of its threads", _shade(rows), tooltip(name="subject", said="time")
+        ),
     )
 
 
@@ -57,26 +58,8 @@ def _rows(scene: Scene, group: Group) -> Iterator[Json]:
             }
 
 
-def _layers(rows: list[Json]) -> list[Json]:
-    names = list(dict.fromkeys(row["name"] for row in rows))
+def _shade(rows: list[Json]) -> Json:
     states = [state for state in ThreadState if any(row["state"] == state.value for row in rows)]
-    y = {"field": "name", "type": "nominal", "sort": names, "axis": None}
-    shade: Json = {
-        **{"field": "state", "type": "nominal"},
-        "scale": {"domain": [state.value for state in states], "range": [_SHADES[state] for state in states]},
-        "legend": {"columns": 2, "labelLimit": WIDTH},
-    }
-    return [
-        {
-            "transform": [{"aggregate": [], "groupby": ["name"]}],
-            **words_at(0, {**y, "bandPosition": 0.2}, "name", WIDTH),
-        },
-        {
-            "mark": {"type": "bar", "height": 12, "yOffset": 6},
-            "encoding": {
-                "x": quantity("value", "% of the time of its threads", zero=True, axis=axis(), stack="zero"),
-                **{"y": y, "color": shade},
-                "tooltip": tooltip(name="subject", said="time"),
-            },
-        },
-    ]
+    scale = {"domain": [state.value for state in states], "range": [_SHADES[state] for state in states]}
+    legend = {"columns": 2, "labelLimit": WIDTH}
+    return {"field": "state", "type": "nominal", "scale": scale, "legend": legend}

@@ -1,16 +1,13 @@
 """What a subject gives for what it costs: throughput or CPU, tail latency and memory in one picture."""
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
-from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, by_size, coloured, layer, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.words import heading
-
-_DECADES = 20
-_ROOM = 8
 
 
 def tradeoff(scene: Scene, group: Group) -> Chart | None:
@@ -19,7 +16,7 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
     across = "ok_per_s" if closed else "cpu_ns_per_request"
     up = "service_ok_p99" if closed else "response_ok_p99"
     metrics = (across, up, "pss_end")
-    cells = [cell for cell in group.cells if _has(cell, metrics)]
+    cells = [cell for cell in group.cells if all(map(cell.known, metrics))]
     if len(cells) < 2:
         return None
     rows = [_row(scene, cells, cell, metrics) for cell in cells]
@@ -34,10 +31,6 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
     )
 
 
-def _has(cell: CellSummary, metrics: tuple[str, ...]) -> bool:
-    return all(isinstance(cell.metrics[metric], Estimate) for metric in metrics)
-
-
 def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tuple[str, ...]) -> Json:
     found: Json = {"name": cell.name}
     for axis_name, metric in zip(("x", "y", "size"), metrics, strict=True):
@@ -50,40 +43,24 @@ def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tup
 
 
 def _axis(rows: list[Json], name: str, title: str) -> Json:
-    """Return an axis, by ratio where the values span decades."""
-    values = [row[key] for row in rows for key in (name, f"{name}_low", f"{name}_high") if key in row]
-    low, high = min(values), max(values)
-    if low > 0 and high > _DECADES * low:
-        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
-        return quantity(name, title, axis=by_ratio(low, high)) | {"scale": scale}
-    return quantity(name, title, axis=axis())
+    keys = (name, f"{name}_low", f"{name}_high")
+    return by_size(name, title, [row[key] for row in rows for key in keys if key in row])
 
 
 def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str]) -> list[Json]:
-    look = scene.look
     x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
     y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
-    quiet = coloured(look)
-    said = tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])
+    place = {"x": x, "y": y, "color": coloured(scene.look)}
+    said = {"tooltip": tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])}
+    glyph = {"shape": shaped(scene.look), "size": memory_size("size")}
     return [
-        {
-            "transform": [{"filter": "isValid(datum.y_low)"}],
-            "mark": {"type": "rule", "opacity": 0.5},
-            "encoding": {"x": x, "y": y | {"field": "y_low"}, "y2": {"field": "y_high"}, "color": quiet},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.x_low)"}],
-            "mark": {"type": "rule", "opacity": 0.5},
-            "encoding": {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}, "y": y, "color": quiet},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "opacity": 0.9},
-            "encoding": {
-                **{"x": x, "y": y, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-                "size": {
-                    **{"field": "size", "type": "quantitative", "legend": None},
-                    "scale": {"range": [30, 320], "zero": True},
-                },
-            },
-        },
+        layer("rule", place | {"y": y | {"field": "y_low"}, "y2": {"field": "y_high"}}, "y_low", opacity=0.5),
+        layer("rule", place | {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}}, "x_low", opacity=0.5),
+        layer("point", place | said | glyph, filled=True, opacity=0.9),
     ]
+
+
+def memory_size(name: str) -> Json:
+    """Return the encoding of memory by the size of a mark."""
+    sizes = {"range": [30, 320], "zero": True}
+    return {"field": name, "type": "quantitative", "legend": None, "scale": sizes}

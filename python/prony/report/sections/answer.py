@@ -14,7 +14,7 @@ from prony.report.sections.claims import claim_counts
 from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
 from prony.report.sections.rates import rate_answers
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, pointer, text
 from prony.report.words import bound_sign
 
 _LEVEL = Name("95 %")
@@ -28,7 +28,7 @@ def _figure(group: Group, cell: CellSummary, at: str) -> Text:
     mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, form, at + pointer("mean")))
     if value.low is None or value.high is None:
         return text("{} (too few trials for an interval)", mean)
-    low, high = Figure(value.low, form, at + pointer("low")), Figure(value.high, form, at + pointer("high"))
+    low, high = each_of(value, at, form, "low", "high")
     return text("{} ({} interval {} to {}, whoever leads)", mean, _LEVEL, low, high)
 
 
@@ -119,11 +119,11 @@ def answer_lines(group: Group, at: str, where: Text, more: Iterable[Text] = ()) 
         reason = Quote(found.reason or "", at + pointer("reason"))
         yield Paragraph(text("{}no answer: {}.", where, reason), Tone.WARNING)
         if found.by_session and found.first is not None:
-            yield Notes(tuple(("", line) for line in _of_few(found, at)))
+            yield Notes.of(_of_few(found, at))
         return
     yield Paragraph(text("{}{}", where, said), Tone.STRONG)
     if group.primary:
-        yield Notes(tuple(("", line) for line in (*_comparison_lines(found, at), *more)))
+        yield Notes.of((*_comparison_lines(found, at), *more))
 
 
 def _of_few(found: Answer, at: str) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import Estimate, means
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
@@ -68,7 +68,7 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     yield _measured(measures.primary, "primary", rows, mean_alone)
     if any(row.ratio for row in rows):
         yield Column(_to(brief)), _ratio
-    if measures.latency and any(isinstance(row.value(measures.latency), Estimate) for row in rows):
+    if measures.latency and means(row.value(measures.latency) for row in rows):
         yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
     yield _measured(measures.cpu, "cpu", rows, mean_alone)
@@ -83,8 +83,7 @@ Form = Callable[[Estimate, Scale, str], Text]
 
 
 def _measured(metric: str, place: str, rows: Iterable[Ranked], form: Form) -> tuple[Column, Maker]:
-    values = [value.mean for row in rows if isinstance(value := row.value(metric), Estimate)]
-    scale = metric_scale(metric, values)
+    scale = metric_scale(metric, means(row.value(metric) for row in rows))
     title = _TITLES.get(metric, "")
     unit = "" if metric == "ok_per_s" else scale.unit
     words = Column(" ".join(part for part in (title, unit) if part))
@@ -109,7 +108,7 @@ def shared_app(brief: Brief) -> str:
 
 def _name(row: Ranked, app: str) -> Entry:
     tone = Tone.STRONG if row.best and not row.open else Tone.PLAIN
-    return Entry(text("{}", Name(row.cell.name.removesuffix(app))), tone)
+    return Entry.of(Name(row.cell.name.removesuffix(app)), tone)
 
 
 def _letters(row: Ranked, _: str) -> Entry:
@@ -125,7 +124,7 @@ def _errors(row: Ranked, at: str) -> Entry:
     if ratio is None:
         return Entry("—", Tone.QUIET)
     tone = Tone.WARNING if row.cell.unqualified else Tone.PLAIN
-    return Entry(text("{}", Figure(ratio, of_percent, at + pointer("error_ratio"))), tone)
+    return Entry.of(Figure(ratio, of_percent, at + pointer("error_ratio")), tone)
 
 
 def _ratio(row: Ranked, at: str) -> Entry:
@@ -135,7 +134,7 @@ def _ratio(row: Ranked, at: str) -> Entry:
         return Entry("—" if row.cell.unqualified or not is_first else EMPTY, Tone.QUIET)
     value = Figure(found.value, _times(found), of + pointer("value"))
     if found.ends is None:
-        return Entry(text("{}", value))
+        return Entry.of(value)
     low, high = (Figure(end, _times(found), of + pointer(name)) for name, end in found.ends)
     return Entry(text("{} ({}–{})", value, low, high))
 
@@ -188,5 +187,4 @@ def _spread(brief: Brief) -> Text:
 
 def _memory_unit(brief: Brief) -> str:
     metric = brief.measures.memory
-    values = [value.mean for row in brief.rows if isinstance(value := row.value(metric), Estimate)]
-    return metric_scale(metric, values).unit
+    return metric_scale(metric, means(row.value(metric) for row in brief.rows)).unit

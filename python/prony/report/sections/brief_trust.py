@@ -15,14 +15,14 @@ from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
+from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
-from prony.report.findings import finding_words, shared_words
 from prony.report.forms import TENFOLD, about_percent, count, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
 from prony.report.words import cause_words
 
 # A tenth is as large as the differences that most studies look for.
@@ -139,8 +139,7 @@ def _searched(reading: Reading) -> Iterator[Text]:
     if found is None or not found.disturbed:
         return
     first, *more = found.causes
-    disturbed = Figure(found.disturbed, count, "/search/disturbed")
-    of = Figure(found.trials, count, "/search/trials")
+    disturbed, of = each_of(found, "/search", count, "disturbed", "trials")
     others = " and other causes" if more else ""
     why = cause_words(first.cause, "/search/causes/0")
     yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
@@ -154,10 +153,8 @@ def _disturbances(reading: Reading) -> Iterator[Text]:
 
 
 def _disturbance(one: Shared, place: int) -> Text:
-    at, of = pointer("findings", one.found[0]), pointer("shared_findings", place)
-    said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
-    trials = Figure(one.trials, count, of + pointer("trials"))
-    return text("{}, in {} of {} trials", said, trials, Figure(one.of, count, of + pointer("of")))
+    numbers = each_of(one, pointer("shared_findings", place), count, "trials", "of")
+    return text("{}, in {} of {} trials", found_words(one), *numbers)
 
 
 def _drift(reading: Reading) -> Iterator[Text]:
@@ -270,8 +267,7 @@ def _levels(reading: Reading) -> Iterator[Text]:
         if found is not None and group.primary:
             yield text(
                 "throughput differs by {} from start to start, by {} within one ({} rounds)",
-                Figure(found.between, about_percent, at + pointer("between")),
-                Figure(found.within, about_percent, at + pointer("within")),
+                *each_of(found, at, about_percent, "between", "within"),
                 Figure(found.rounds, count, at + pointer("rounds")),
             )
             return

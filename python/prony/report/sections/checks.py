@@ -1,11 +1,11 @@
 """Checks of the study's figures: the calibration, other generators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from prony.analysis.compare import Verdict
 from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS
 from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
@@ -14,10 +14,12 @@ from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, 
 from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Text, counted, pointer, text
+from prony.report.text import Figure, Name, Text, counted, each_of, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
+_COLUMNS = ("subject", "under", "figure", "prony", "generator", "its figure", "difference")
+_NUMBERS = ("prony", "its figure")
 _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
@@ -30,10 +32,7 @@ def calibration_notes(reading: Reading) -> Iterator[Text]:
     if found is None:
         return
     if found.uncounted:
-        parts = (
-            Figure(found.uncounted, count, "/drift/uncounted"),
-            Figure(found.trials, count, "/drift/trials"),
-        )
+        parts = each_of(found, "/drift", count, "uncounted", "trials")
         yield text("{} of {} calibrations did not count.", *parts)
     for metric, drift in found.drifts.items():
         at = pointer("drift", "metrics", metric)
@@ -104,15 +103,7 @@ def cross_check(reading: Reading) -> Section | None:
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
     notes = Footnotes()
-    columns = (
-        *(Column(title, text=True) for title in ("subject", "under", "figure")),
-        *(
-            Column("prony"),
-            Column("generator", text=True),
-            Column("its figure"),
-            Column("difference", text=True),
-        ),
-    )
+    columns = tuple(Column(title, text=title not in _NUMBERS) for title in _COLUMNS)
     checks = enumerate(reading.cross_checks)
     rows = tuple(_row(reading, check, pointer("cross_checks", k), notes) for k, check in checks)
     lead = Paragraph(
@@ -129,20 +120,16 @@ def cross_check(reading: Reading) -> Section | None:
 
 def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tuple[Entry, ...]:
     own, other, metric = check.own, check.other, check.metric
-    scale = metric_scale(metric, _means((own, other), metric))
+    scale = metric_scale(metric, means(cell.metrics[metric] for cell in (own, other)))
     name = _TITLES[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
     load = load_words(own.cell.workload, cell_at(reading, own) + pointer("workload"))
     return (
-        *(Entry(text("{}", Name(own.name))), Entry(load), Entry(name)),
+        *(Entry.of(Name(own.name)), Entry(load), Entry(name)),
         _figure(own, metric, scale, at + pointer("own")),
-        Entry(text("{}", Name(other.cell.engine.name))),
+        Entry.of(Name(other.cell.engine.name)),
         _figure(other, metric, scale, at + pointer("other")),
         _difference(check, at + pointer("comparison"), notes),
     )
-
-
-def _means(cells: Sequence[CellSummary], metric: str) -> list[float]:
-    return [value.mean for cell in cells if isinstance(value := cell.metrics[metric], Estimate)]
 
 
 def _figure(cell: CellSummary, metric: str, scale: Scale, at: str) -> Entry:

@@ -43,10 +43,10 @@ def comparison_entries(
         spans = _range_words(found, at)
         spread = bounds_words(found, at) or (text("range {}", spans) if spans else spans)
     if found is None or found.effect is None or not spread:
-        return dash, dash, Entry(text("{}", why), Tone.QUIET) if why else dash, dash
+        return dash, dash, Entry.of(why, Tone.QUIET) if why else dash, dash
     effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
     number = text("{}", Figure(found.blocks, count, at + pointer("blocks")))
-    verdict = Entry(text("{}", found.verdict.value), _tone(metric, found.verdict))
+    verdict = Entry.of(found.verdict.value, _tone(metric, found.verdict))
     return Entry(effect), Entry(spread), verdict, Entry(number)
 
 

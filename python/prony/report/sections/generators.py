@@ -5,7 +5,7 @@ Where the loads of a study came from, if from several generators or from another
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import means
 from prony.reading.groups import Group
 from prony.reading.senders import Sender
 from prony.reading.study import Reading
@@ -51,7 +51,7 @@ def senders_section(reading: Reading) -> Section | None:
 
 def _row(one: Sender, at: str) -> tuple[Entry, ...]:
     return (
-        Entry(text("{}", Quote(one.name, at + pointer("name")))),
+        Entry.of(Quote(one.name, at + pointer("name"))),
         figure_or_dash(one.trials, count, at + pointer("trials")),
         figure_or_dash(one.requests, count, at + pointer("requests")),
         figure_or_dash(one.start_skew_ns, duration, at + pointer("start_skew_ns")),
@@ -112,7 +112,7 @@ def generator_section(reading: Reading, group: Group) -> Section:
     blocks: tuple[Block, ...] = (
         *(Paragraph(_LEAD, Tone.QUIET), *_most(reading, group), _table(group, place, cells, notes)),
         notes.notes(),
-        Notes(tuple(("", words) for words in remarks)),
+        Notes.of(remarks),
     )
     return Section(heading, blocks)
 
@@ -136,7 +136,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
     letters = (standing.letters if standing else None) or {}
     best = {group.answer.leader, *group.answer.ties}
     ratios = ratios_to_first(group, pointer("groups", place))
-    scales = {name: metric_scale(name, _means(cells, name)) for name in _COLUMNS}
+    scales = {name: metric_scale(name, means(one.cell.metrics[name] for one in cells)) for name in _COLUMNS}
     titles = [Column(title.format(unit=scales[name].unit)) for name, title in _COLUMNS.items()]
     columns = (
         *(Column("generator", text=True), Column("n"), Column("errors %"), Column("group", text=True)),
@@ -146,7 +146,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
     )
     rows = tuple(
         (
-            Entry(text("{}", Name(one.cell.name)), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
+            Entry.of(Name(one.cell.name), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
             counted_entry(one),
             _errors(one, notes),
             Entry(letters.get(one.cell.name, "")),
@@ -169,18 +169,13 @@ def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Itera
         yield figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
 
 
-def _means(cells: Sequence[Place], name: str) -> list[float]:
-    found = [one.cell.metrics[name] for one in cells]
-    return [value.mean for value in found if isinstance(value, Estimate)]
-
-
 def _errors(one: Place, notes: Footnotes) -> Entry:
     cell = one.cell
     if cell.error_ratio is None:
         return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
     figure = Figure(cell.error_ratio, of_percent, one.at + pointer("error_ratio"))
     if not cell.unqualified:
-        return Entry(text("{}", figure))
+        return Entry.of(figure)
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
     return Entry(notes.marked(figure, text("not qualified, {}", reason)), Tone.WARNING)
 

@@ -3,10 +3,10 @@
 Where each subject saturates: the knee of its throughput over connections or rates.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS, Unit
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
@@ -65,7 +65,8 @@ def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | 
     metric, notes = METRICS[name], Footnotes()
     subjects = tuple(dict.fromkeys(cell.name for group in groups for cell in group.cells))
     by_load = [{cell.name: cell for cell in group.cells} for group in groups]
-    scale = _scale(name, (cell for cells in by_load for cell in cells.values()))
+    values = [cell.metrics[name] for cells in by_load for cell in cells.values()]
+    scale = metric_scale(name, means(values))
     best = [_best(group, name) for group in groups]
     rows = []
     for subject in subjects:
@@ -73,8 +74,8 @@ def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | 
             _figure(reading, cells.get(subject), name, scale, notes, _tone(subject, first))
             for cells, first in zip(by_load, best, strict=True)
         ]
-        rows.append((Entry(text("{}", Name(subject))), *entries))
-    if not any(_has(cell, name) for cells in by_load for cell in cells.values()):
+        rows.append((Entry.of(Name(subject)), *entries))
+    if not means(values):
         return None
     what = over_words(groups[0])
     columns = (
@@ -92,15 +93,6 @@ def _tone(subject: str, first: Collection[str]) -> Tone:
 
 def _best(group: Group, name: str) -> tuple[str, ...]:
     return next((one.best for one in group.standings if one.metric == name and one.decided), ())
-
-
-def _has(cell: CellSummary, name: str) -> bool:
-    return isinstance(cell.metrics[name], Estimate)
-
-
-def _scale(name: str, cells: Iterable[CellSummary]) -> Scale:
-    found = [cell.metrics[name] for cell in cells]
-    return metric_scale(name, [value.mean for value in found if isinstance(value, Estimate)])
 
 
 def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
@@ -152,14 +144,14 @@ def _row(curve: Curve, name: str, found: Saturation, at: str) -> tuple[Entry, ..
     tail = Entry("—")
     if found.knee.latency_ns is not None:
         latency = Figure(found.knee.latency_ns, in_metric(curve.latency), knee + pointer("latency_ns"))
-        tail = Entry(text("{}", latency))
+        tail = Entry.of(latency)
     return (
-        Entry(text("{}", Name(name))),
+        Entry.of(Name(name)),
         _knee(found, at),
-        Entry(text("{}", _speed(found.knee, knee))),
+        Entry.of(_speed(found.knee, knee)),
         tail,
-        Entry(text("{}", _speed(found.highest, highest))),
-        Entry(text("{}", _load(found.highest, highest))),
+        Entry.of(_speed(found.highest, highest)),
+        Entry.of(_load(found.highest, highest)),
     )
 
 
@@ -178,4 +170,4 @@ def _knee(found: Saturation, at: str) -> Entry:
     if found.earliest.load < found.knee.load:
         earliest = _load(found.earliest, at + pointer("earliest"))
         return Entry(text("{} ({})", knee, earliest), Tone.STRONG)
-    return Entry(text("{}", knee), Tone.STRONG)
+    return Entry.of(knee, Tone.STRONG)

@@ -15,14 +15,27 @@ from prony.reading.findings import Shared
 from prony.reading.groups import Replies, UnequalReplies, unequal_replies
 from prony.reading.senders import WarmUp
 from prony.reading.study import Reading
+from prony.report.diagnoses import found_words, often_words
 from prony.report.document import Notes, Section
-from prony.report.findings import advice_words, finding_words, shared_words
+from prony.report.findings import advice_words
 from prony.report.forms import count, day, duration, in_metric, signed_percent
 from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
 from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.tables import cell_at
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, listed, pointer, text
+from prony.report.text import (
+    EMPTY,
+    Figure,
+    Name,
+    Quote,
+    Text,
+    counted,
+    framed,
+    joined,
+    listed,
+    pointer,
+    text,
+)
 from prony.report.words import group_words
 from prony.units import SECOND_NS, seconds
 
@@ -121,7 +134,7 @@ def _pacings(cell: CellSummary) -> set[Pacing]:
 
 def _added(reading: Reading) -> Text:
     """Return how late it sent in the cell where it was latest at p50, which response times include."""
-    lags = [(value.mean, cell) for cell in reading.cells if isinstance(value := _lag(cell, 50), Estimate)]
+    lags = [(value.mean, cell) for cell in reading.cells if (value := _lag(cell, 50))]
     if not lags:
         return text("")
     _, worst = max(lags, key=lambda found: found[0])
@@ -130,14 +143,14 @@ def _added(reading: Reading) -> Text:
             "{} at p{}", Figure(value.mean, duration, _at(reading, worst, percentile)), Name(f"{percentile}")
         )
         for percentile in (50, 99)
-        if isinstance(value := _lag(worst, percentile), Estimate)
+        if (value := _lag(worst, percentile))
     ]
     late = parts[0] if len(parts) == 1 else text("{}, {}", *parts)
     return text(", and sent up to {} late (the mean over trials); response times include that", late)
 
 
-def _lag(cell: CellSummary, percentile: int) -> object:
-    return cell.metrics[f"send_lag_p{percentile}"]
+def _lag(cell: CellSummary, percentile: int) -> Estimate | None:
+    return cell.known(f"send_lag_p{percentile}")
 
 
 def _at(reading: Reading, cell: CellSummary, percentile: int) -> str:
@@ -205,28 +218,11 @@ def _finding_notes(reading: Reading) -> Iterator[Text]:
     advised: set[str] = set()
     ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
     for k, alike in enumerate(reading.shared_findings):
-        at = pointer("findings", alike.found[0])
-        said = (shared_words if len(alike.subjects) > 1 else finding_words)(alike.finding, at)
-        advice = advice_words(alike.finding, at)
+        advice = advice_words(alike.finding, pointer("findings", alike.found[0]))
         added = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
         advised.add(str(advice))
-        yield text(
-            "{}: {}{}.{}",
-            _whose(alike, ran),
-            said,
-            _often(alike, pointer("shared_findings", k)),
-            added,
-        )
-
-
-def _often(alike: Shared, at: str) -> Text:
-    if alike.of <= 1:
-        return EMPTY
-    trials, of = (
-        Figure(alike.trials, count, at + pointer("trials")),
-        Figure(alike.of, count, at + pointer("of")),
-    )
-    return text(" ({} of {} trials)", trials, of)
+        often = often_words(alike, pointer("shared_findings", k))
+        yield text("{}: {}{}.{}", _whose(alike, ran), found_words(alike), often, added)
 
 
 def _whose(alike: Shared, ran: Set[str]) -> Text:
@@ -340,7 +336,7 @@ def notes(reading: Reading) -> Section:
     items = (*items, *_session_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         items = (*items, _signs(reading))
-    return Section("Notes", (Notes(tuple(("", item) for item in items)),))
+    return Section("Notes", (Notes.of(items),))
 
 
 def _signs(reading: Reading) -> Text:

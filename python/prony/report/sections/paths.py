@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.metrics import PERCENTILES
 from prony.reading.groups import Group
 from prony.reading.paths import (
@@ -94,7 +94,7 @@ class _Line:
         if isinstance(self.part, CellStatus):
             yield status_entry(self.part.status)
         else:
-            yield Entry(text("{}", Quote(self.part.name, self.at + pointer("name"))))
+            yield Entry.of(Quote(self.part.name, self.at + pointer("name")))
             yield _asked(self.part, self.at)
 
 
@@ -113,7 +113,7 @@ class _Others:
 
 
 def _asked(found: CellPart | OtherPaths, at: str) -> Entry:
-    return Entry(text("{}", Figure(found.asked, percent, at + pointer("asked"))))
+    return Entry.of(Figure(found.asked, percent, at + pointer("asked")))
 
 
 def _counts(found: CellPart | CellStatus | OtherPaths, at: str) -> tuple[Entry, ...]:
@@ -133,7 +133,7 @@ class _Lines:
 
     def rows(self, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, ...]]:
         """Yield them; the first names the subject."""
-        first = Entry(text("{}", Name(self.cell.name)))
+        first = Entry.of(Name(self.cell.name))
         for k, line in enumerate(self.shown):
             yield (Entry("") if k else first, *line.entries(scale, notes))
         if self.others:
@@ -152,8 +152,7 @@ def _section(heading: Text, kind: str, cells: Sequence[_Lines]) -> Section:
     if not every:
         said = f"No {kind} failed, and none has enough requests for a median: JSON and --csv have all."
         return Section(heading, (Paragraph(said, Tone.QUIET),))
-    medians = [value.mean for path in every if isinstance(value := path.percentiles["50"], Estimate)]
-    scale = duration_scale(medians)
+    scale = duration_scale(means(path.percentiles["50"] for path in every))
     asked = () if kind == "status" else ("asked",)
     titles = (*asked, *PARTS, *(f"{name} {scale.unit}" for name in _SHOWN))
     columns = (Column("subject", text=True), Column(kind, text=True), *(Column(one) for one in titles))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.model.workload import CountStop
 from prony.reading.cells import fullest_addresses
 from prony.reading.study import Reading
@@ -115,12 +115,12 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
         # A mean over master, workers and frontend would mean nothing.
         each = [Entry("") if role == _IN_ALL else _figure(metrics, name, scale, at, notes) for name in _EACH]
         every = [_figure(metrics, name, scale, at, notes) for name in _ALL]
-        yield subject, Entry(text("{}", Name(role))), _most(metrics, at, notes), cpu, *each, *every
+        yield subject, Entry.of(Name(role)), _most(metrics, at, notes), cpu, *each, *every
 
 
 def _has_unsampled(one: Place) -> bool:
-    value = one.cell.metrics[_UNSAMPLED]
-    return isinstance(value, Estimate) and value.mean >= LEAST_UNSAMPLED_PERCENT
+    value = one.cell.known(_UNSAMPLED)
+    return value is not None and value.mean >= LEAST_UNSAMPLED_PERCENT
 
 
 def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
@@ -132,7 +132,7 @@ def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
 
 def _scale(cells: Sequence[Place]) -> Scale:
     found = [metrics.get("rss_per_process") for one in cells for metrics in one.cell.roles.values()]
-    return bytes_scale(value.mean for value in found if isinstance(value, Estimate))
+    return bytes_scale(means(found))
 
 
 def _figure(metrics: _Metrics, name: str, scale: Scale, at: str, notes: Footnotes) -> Entry:
@@ -145,4 +145,4 @@ def _most(metrics: _Metrics, at: str, notes: Footnotes) -> Entry:
     value = metrics.get("processes_max")
     if not isinstance(value, Estimate):
         return _figure(metrics, "processes_max", _PLAIN, at, notes)
-    return Entry(text("{}", Figure(value.max, as_typed, at + pointer("processes_max", "max"))))
+    return Entry.of(Figure(value.max, as_typed, at + pointer("processes_max", "max")))

@@ -8,7 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
 
 _LEVEL = Name("95 %")
 _LEAD = (
@@ -36,9 +36,9 @@ def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
     if doubt is not None or best.is_refuted:
         shown = lines if doubt is not None else lines[1:]
         lead = Paragraph(doubt, Tone.STRONG) if doubt is not None else Paragraph(lines[0], Tone.WARNING)
-        return [lead, Notes(tuple(("", line) for line in shown))], None
+        return [lead, Notes.of(shown)], None
     blocks: list[Block] = [Paragraph(lines[0], Tone.STRONG)]
-    return [*blocks, Notes(tuple(("", line) for line in (*lines[1:], *_ties(best, ranked))))], best.subject
+    return [*blocks, Notes.of((*lines[1:], *_ties(best, ranked)))], best.subject
 
 
 def _doubt(best: Confirmed, others: Sequence[Confirmed]) -> Text | None:
@@ -58,7 +58,7 @@ def _ties(best: Confirmed, ranked: Sequence[tuple[int, Confirmed]]) -> Iterator[
 
 
 def _line(one: Confirmed, at: str) -> Text:
-    met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
+    met, of = each_of(one, at, count, "met", "of")
     undecided = _undecided(one, at)
     if one.boundary is None:
         rest = text("met in {}{} of {} fresh trials{}", "only " if one.is_refuted else "", met, of, undecided)
@@ -123,13 +123,13 @@ def rates(reading: Reading) -> Section | None:
 
 def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
     name = Entry(notes.marked(Name(one.subject), *_end(one, at), *_other_tests(one, at)))
-    tried = Entry(text("{}", Figure(len(one.steps), count, at + pointer("steps"))))
+    tried = Entry.of(Figure(len(one.steps), count, at + pointer("steps")))
     if one.rate_per_s is None:
         return name, Entry("—", Tone.BAD), Entry(""), Entry(""), Entry(""), tried
     tone = Tone.WARNING if one.is_refuted or not one.of or one.unknown else Tone.STRONG
     return (
         *(name, Entry(_highest(one, at), tone), Entry(_interval_of_rate(one, at))),
-        *(Entry(text("{}", _rate(one, at))), Entry(_confirmed(one, at, notes), tone), tried),
+        *(Entry.of(_rate(one, at)), Entry(_confirmed(one, at, notes), tone), tried),
     )
 
 
@@ -138,13 +138,13 @@ def _other_tests(one: Confirmed, at: str) -> Iterator[Text]:
     for k, test in enumerate(one.tests):
         of = at + pointer("tests", k)
         if test.rate_per_s != one.rate_per_s:
-            met = (Figure(test.met, count, of + pointer("met")), Figure(test.of, count, of + pointer("of")))
+            met = each_of(test, of, count, "met", "of")
             tried = Figure(test.rate_per_s, rate, of + pointer("rate_per_s"))
             yield text("fresh trials at {}/s: met in {} of {}", tried, *met)
 
 
 def _confirmed(one: Confirmed, at: str, notes: Footnotes) -> Text:
-    shares = (Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of")))
+    shares = each_of(one, at, count, "met", "of")
     more = (counted(_unknown(one, at), "more fresh trial"),) if one.unknown else ()
     said = (
         *(text("{} could not be decided", each) for each in more),

@@ -102,7 +102,7 @@ def _row(row: OverRow, one: LoadOver, at: str) -> tuple[Entry, ...]:
     tie = (Name(row.letters),) if one.group.answer.decided else ()
     words = (Name(row.name), *tie, mean, *ends, *spread)
     compared = comparison_entries(one.metric, row.ratio.over if row.ratio else None, at + pointer("ratio"))
-    return (*(Entry(text("{}", each)) for each in words), *compared)
+    return (*(Entry.of(each) for each in words), *compared)
 
 
 def _share(value: float | None, at: str) -> Part:

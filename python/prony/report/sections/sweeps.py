@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.interactions import Dependent
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import means
 from prony.metrics import METRICS
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
@@ -172,7 +172,7 @@ def sweep_sections(reading: Reading) -> Iterator[Section]:
         load = group_words(group, sweep.group)
         under = text(", {}", load) if load and len(reading.measured) > 1 else Text()
         lines = [*_best(sweep, at), *_more(sweep, at), *_dependences(sweep)]
-        blocks: list[Block] = [Notes(tuple(("", line) for line in lines))] if lines else []
+        blocks: list[Block] = [Notes.of(lines)] if lines else []
         blocks += _tables(reading, sweep, group, at)
         blocks += [block for j, one in enumerate(sweep.crossed) for block in _crossed(sweep, one, at, j)]
         yield Section(text("Settings of {}{}", Name(sweep.name), under), tuple(blocks))
@@ -181,8 +181,8 @@ def sweep_sections(reading: Reading) -> Iterator[Section]:
 def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[Block]:
     names = _CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN
     cells = [group.cells[point.cell] for point in sweep.points]
-    known = [name for name in names if any(isinstance(cell.metrics[name], Estimate) for cell in cells)]
-    scales = {name: metric_scale(name, _means(cells, name)) for name in known}
+    known = [name for name in names if any(cell.known(name) for cell in cells)]
+    scales = {name: metric_scale(name, means(cell.metrics[name] for cell in cells)) for name in known}
     notes = Footnotes()
     figures = _figures(reading, group, scales, notes)
     if len(sweep.factors) == 2:
@@ -191,10 +191,6 @@ def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[B
         yield _list(sweep, scales, figures, at)
     if notes.notes().items:
         yield notes.notes()
-
-
-def _means(cells: Sequence[CellSummary], name: str) -> list[float]:
-    return [value.mean for cell in cells if isinstance(value := cell.metrics[name], Estimate)]
 
 
 _Figures = Callable[[Member, str, Tone], Entry]
@@ -238,7 +234,7 @@ def _matrix(sweep: Sweep, name: str, scale: Scale, figures: _Figures) -> Table:
             Entry("—", Tone.QUIET) if point is None else figures(point, name, _tone(sweep, point, name))
             for point in found
         )
-        rows.append((Entry(text("{}", Name(level.shown))), *entries))
+        rows.append((Entry.of(Name(level.shown)), *entries))
     columns = (Column(text("{}", Name(level.shown)), whose) for level in second.levels)
     return Table((Column(text("{}", Name(first.title)), text=True), *columns), tuple(rows))
 
@@ -250,7 +246,7 @@ def _list(sweep: Sweep, scales: dict[str, Scale], figures: _Figures, at: str) ->
     titles += [Column("to the one before", text=True)] if sweep.steps else []
     rows = []
     for point in sweep.points:
-        levels = [Entry(text("{}", Name(level.shown))) for level in sweep.levels(point.name)]
+        levels = [Entry.of(Name(level.shown)) for level in sweep.levels(point.name)]
         shown = [figures(point, name, _tone(sweep, point, name)) for name in scales]
         step = sweep.steps.get(point.at[0])
         words = _ratio(step, at + pointer("steps", point.at[0])) if step else Text()
@@ -274,7 +270,7 @@ def _crossed(sweep: Sweep, one: Crossed, at: str, place: int) -> Iterator[Block]
         columns.append(Column(text("to {}", Name(_level(first, base))), text("{}", group), text=True))
     rows = []
     for i, level in enumerate(first.levels):
-        entries = [Entry(text("{}", Name(level.shown)))]
+        entries = [Entry.of(Name(level.shown))]
         for j in range(1, len(second.levels)):
             entries += _effects(one, (i, j), at + pointer("crossed", place))
         rows.append(tuple(entries))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.handshakes import Agreed, agreed_by_all
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import means
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
@@ -78,7 +78,7 @@ def handshakes(reading: Reading) -> Iterator[Section]:
         cells = [
             Place(cell, group_at(reading, group) + pointer("cells", k))
             for k, cell in enumerate(group.cells)
-            if isinstance(cell.metrics["handshakes_full"], Estimate)
+            if cell.known("handshakes_full")
         ]
         if cells and group.primary and not group.of_generators:
             where = framed(", ", group_words(group, number)) if len(reading.groups) > 1 else ""
@@ -86,18 +86,14 @@ def handshakes(reading: Reading) -> Iterator[Section]:
 
 
 def _section(heading: Text, cells: Sequence[Place]) -> Section:
-    notes, scale = Footnotes(), _scale(cells)
+    times = (one.cell.metrics[f"handshake_{kind}_mean"] for one in cells for kind in _KINDS)
+    notes, scale = Footnotes(), duration_scale(means(times))
     rows = tuple(row for one in cells for row in _rows(one, scale, notes))
     columns = (
         *(Column("subject", text=True), Column("kind", text=True), Column("n")),
         *(Column(title, f"time of a handshake, {scale.unit}") for title in _STATISTICS.values()),
     )
     return Section(heading, (Table(columns, rows), notes.notes(), Paragraph(_MEANING, Tone.QUIET)))
-
-
-def _scale(cells: Sequence[Place]) -> Scale:
-    found = (one.cell.metrics[f"handshake_{kind}_mean"] for one in cells for kind in _KINDS)
-    return duration_scale(value.mean for value in found if isinstance(value, Estimate))
 
 
 def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, ...]]:
@@ -108,11 +104,11 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
         yield (
             Entry(text("{}", Name(one.cell.name)) if not place else ""),
             Entry(kind),
-            Entry(text("{}", number)),
+            Entry.of(number),
             *(figure_entry(one.cell.metrics[name], scale, one.metric(name), notes) for name in times),
         )
 
 
 def _number(one: Place, kind: str) -> float:
-    value = one.cell.metrics[f"handshakes_{kind}"]
-    return value.mean if isinstance(value, Estimate) else 0
+    value = one.cell.known(f"handshakes_{kind}")
+    return value.mean if value else 0

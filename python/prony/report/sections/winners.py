@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.standings import Standing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
@@ -102,7 +102,7 @@ def _figure(place: int, group: Group, standing: Standing) -> Text:
     values = [
         (value.mean, pointer("groups", place, "cells", number, "metrics", metric, "mean"), sign(cell))
         for number, cell in enumerate(group.cells)
-        if cell.name in shown and isinstance(value := cell.metrics[metric], Estimate)
+        if cell.name in shown and (value := cell.known(metric))
     ]
     low, high = (
         text("{}{}", before, Figure(value, in_metric(metric), at))
