@@ -33,7 +33,7 @@ from types import MappingProxyType
 
 from prony.monitor.processes import step_aside
 
-# 0.2 to 0.4 % of a core, waking included (bench/monitor_cost); of more threads each has its turn.
+# 0.2 to 0.4 % of a core, waking included; of more threads each has its turn.
 _PERIOD_S = 0.1
 _THREADS_A_LOOK = 12
 _LOOKS_BETWEEN_LISTS = 10
