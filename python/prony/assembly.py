@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import materialise_app
 from prony.catalog.install.resolve import shared_requirements
 from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
-from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
     AskedTls,
+    Seat,
     asked_tls,
     clients_wire,
     make_frontend,

@@ -25,9 +25,8 @@ from prony.assembly import (
     needs_of,
     why_unavailable,
 )
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment
-from prony.catalog.install.prepare import prepare
+from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog

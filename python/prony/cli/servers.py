@@ -275,7 +275,7 @@ def _list(known: "Catalog", names: Sequence[str], *, as_json: bool) -> None:
 
 
 def _update(known: "Catalog", names: Sequence[str]) -> int:
-    from prony.catalog.install.relock import relock
+    from prony.catalog.install.resolve import relock
 
     entries = [known.find(name)[0] for name in names or known.servers if names or name not in known.own]
     for entry in entries:
@@ -290,7 +290,7 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
 
 
 def _new(known: "Catalog", name: str, interface: Interface) -> int:
-    from prony.catalog.schema.skeleton import write_skeleton
+    from prony.catalog.schema.loader import write_skeleton
 
     file = write_skeleton(name, known, interface=interface)
     show(f"{file}   (edit it, then run: prony servers --check {name})")

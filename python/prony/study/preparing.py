@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
-from prony.catalog.install.prepare import prepare
+from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from prony.catalog.launch.filling import (
+from prony.catalog.launch.processes import (
     Seat,
     Values,
     arguments,
