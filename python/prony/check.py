@@ -44,10 +44,9 @@ from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
-from prony.sandbox.available import look
 from prony.sandbox.base import StopReport
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
-from prony.sandbox.groups import Groups, open_groups
+from prony.sandbox.groups import Groups, look, open_groups
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place

@@ -262,7 +262,7 @@ def test_a_profile_names_other_generators_unless_others_are_typed(run, typed, ch
 
 @pytest.mark.usefixtures("study")
 def test_a_study_names_its_sandbox_unless_another_is_typed(run, monkeypatch):
-    monkeypatch.setattr("prony.sandbox.available.look", lambda kinds: Available())
+    monkeypatch.setattr("prony.sandbox.groups.look", lambda kinds: Available())
     for typed, kind in (((), "process"), (("--sandbox", "container"), "container")):
         run("one.toml", *typed, "--out", f"{kind}.prony")
         assert {cell.sandbox.kind for cell in run.task.plan.cells} == {kind}

@@ -16,24 +16,24 @@ from prony.errors import HostError
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
-from prony.sandbox.available import look
 from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import LIMITS, Limits
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.container import inner_number
 from prony.sandbox.containers import found
-from prony.sandbox.containers.engine import ContainerEngine
-from prony.sandbox.containers.found import limit_states
 from prony.sandbox.containers.image import (
     IMAGE,
+    ContainerEngine,
     containerfile,
     ensure_image,
     image_name,
     limit_options,
+    limit_states,
     mounts,
     remove_images,
 )
+from prony.sandbox.groups import look
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import clear_containers
 
@@ -92,7 +92,7 @@ def test_containers_are_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_looking_tells_why_there_are_no_containers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.sandbox.available.find_engine", lambda: Absent("planted"))
+    monkeypatch.setattr("prony.sandbox.groups.find_engine", lambda: Absent("planted"))
     assert look(("container",)) == Available({"container": Absent("planted")})
 
 

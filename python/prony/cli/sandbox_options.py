@@ -83,8 +83,8 @@ def chosen_sandbox(
     the kernel for the host's network; HostError for a sandbox that does not work here.
     """
     from prony.model.sandbox import SandboxChoice
-    from prony.sandbox.available import look
     from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose, gain_namespaces
+    from prony.sandbox.groups import look
 
     # A user's app may need a database on the loopback: keep that network unless asked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)

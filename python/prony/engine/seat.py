@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from prony.model.shapes import Json
 from prony.sandbox import linux
-from prony.sandbox.cgroup.join import join
+from prony.sandbox.linux import join
 
 
 def handle_signals() -> None:
