@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from prony.archive import create, resume
+from prony.calibration.result import keep_floors
 from prony.host.fingerprint import brief_fingerprint
-from prony.host.noise_floors import keep_floors
 from prony.model.facts import Fingerprint, Floor
 from prony.model.subject import Interface
 from prony.runas import resolve_user

@@ -33,7 +33,7 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
     a cache has none, and reads all the same.
     """
-    from prony.host.noise_floors import kept_floors
+    from prony.calibration.result import kept_floors
     from prony.runas import resolve_user
 
     try:

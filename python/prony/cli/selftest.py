@@ -263,7 +263,7 @@ def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str | None) -> int:
     from prony.analysis.compare import Terms
     from prony.analysis.noise_floor import namesakes, procedures, self_tests
-    from prony.host.noise_floors import keep_floors
+    from prony.calibration.result import keep_floors
     from prony.report.selftest import SelfTests, selftest_document
     from prony.runas import resolve_user
 
