@@ -4,10 +4,14 @@ Must not know how a generator works.
 
 >>> Engine.__name__
 'Engine'
+
+>>> OnLoss("partial").value
+'partial'
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +21,6 @@ from prony.model.shapes import Json, ShapeError
 from prony.model.workload import Workload
 
 if TYPE_CHECKING:
-    # A generator's own process imports this module, and has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
     from prony.model.recording import Recording
     from prony.model.sandbox import EngineSeat
@@ -88,3 +91,13 @@ class Engine(Protocol):
     def cancel(self) -> None:
         """Stop the running load, from any thread: ``run`` returns a Recording marked as interrupted."""
         ...
+
+
+# --- what becomes of a load that loses a generator --------------------------------------------------------
+
+
+class OnLoss(StrEnum):
+    """Nothing, or the account of the others."""
+
+    INVALID = "invalid"
+    PARTIAL = "partial"

@@ -14,10 +14,10 @@ import json
 import os
 import sys
 
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
 from prony.model.shapes import Json, encode
 from prony.model.workload import EngineChoice
