@@ -130,16 +130,19 @@ def keep(calibration: Calibration, cache: Path) -> Path:
 
     *Errors*: HostError when the cache cannot be written.
     """
-    path = file_of(cache, calibration.key)
+    return _kept_in(file_of(cache, calibration.key), to_json(calibration), "calibration")
+
+
+def _kept_in(file: Path, value: Json, what: str) -> Path:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(to_json(calibration), indent=1))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(value, indent=1))
     except OSError as error:
         raise HostError(
-            f"cannot write the calibration to `{path.parent}`: {error.strerror}",
+            f"cannot write the {what} to `{file.parent}`: {error.strerror}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
-    return path
+    return file
 
 
 def kept_fitness(cache: Path, machine: Fingerprint) -> GeneratorFitness | None:
@@ -160,16 +163,12 @@ def kept(cache: Path, key: str) -> Calibration | None:
 # --- the noise floors of machines, kept in the cache ------------------------------------------------------
 
 
-_KIND = "noise-floors"
-_FILE = "floors.json"
-
-
 def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
     """Return the floors of the machine with this fingerprint; none when it was never tested, or the file
     cannot be read.
     """
     try:
-        rows = json.loads((_folder(cache, fingerprint) / _FILE).read_text(encoding="utf-8"))
+        rows = json.loads(_file_of_floors(cache, fingerprint).read_text(encoding="utf-8"))
         found = decode(tuple[Floor, ...], rows, "floors")
     except (OSError, ValueError):
         return ()
@@ -182,17 +181,10 @@ def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) 
 
     *Errors*: HostError when the cache cannot be written.
     """
-    kept = {
-        (one.metric, one.load, one.blocks): one for one in (*kept_floors(user.cache, fingerprint), *floors)
-    }
-    file = _folder(user.cache, fingerprint) / _FILE
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(encode(tuple(kept.values())), indent=1))
-    except OSError as error:
-        raise HostError(f"cannot write the noise floors to `{file}`: {error.strerror}") from error
-    return file
+    every = (*kept_floors(user.cache, fingerprint), *floors)
+    latest = {(one.metric, one.load, one.blocks): one for one in every}
+    return _kept_in(_file_of_floors(user.cache, fingerprint), encode(tuple(latest.values())), "noise floors")
 
 
-def _folder(cache: Path, fingerprint: Fingerprint) -> Path:
-    return cache / _KIND / machine_key(fingerprint)
+def _file_of_floors(cache: Path, fingerprint: Fingerprint) -> Path:
+    return cache / "noise-floors" / machine_key(fingerprint) / "floors.json"
