@@ -6,6 +6,7 @@ The noise floors that this machine's self-tests measured, for what a study here 
 import json
 import textwrap
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +16,16 @@ from prony.cli.patience import read_file
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
-from prony.model.facts import Fingerprint
+from prony.factors import grid_words
+from prony.host.cpus import available_cpus
+from prony.model.facts import Fingerprint, Floor
+from prony.model.trial import Ok, Trial, TrialRole
 from prony.units import format_duration, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from prony.archive import Archive
-    from prony.model.facts import Floor
     from prony.model.plan import Plan
     from prony.model.sandbox import Placement
-    from prony.model.trial import Trial
     from prony.study import Study
 
 
@@ -64,7 +64,6 @@ def placement_of(plan: "Plan") -> "Placement":
 
     *Errors*: HostError when there are too few.
     """
-    from prony.host.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
     return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
@@ -75,7 +74,6 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
     *Errors*: as `placement_of`.
     """
-    from prony.host.cpus import available_cpus
     from prony.study.base import placement_of_subject
 
     cpus = available_cpus()
@@ -88,7 +86,6 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.progress import StudyProgress
-    from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of
 
@@ -194,7 +191,6 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
     several attempts decides.
     """
     from prony.analysis.validity import disturbed_reach
-    from prony.model.trial import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
     for record in archive.trials():
@@ -225,7 +221,6 @@ def _has_qualified(out: Path) -> bool:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, without starting anything."""
     from prony.assembly import command_line
-    from prony.factors import grid_words
     from prony.study.extent import extent_of, number_of
 
     plan = task.plan

@@ -4,6 +4,7 @@
 ('github.com',)
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
@@ -11,18 +12,15 @@ from typing import TYPE_CHECKING, ClassVar
 from prony.cli.flat import option
 from prony.cli.options import memory_of, optional, share_cpus_option, trust_build_option
 from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, SYSCTL
+from prony.factors import OF_SANDBOX, SYSCTL, Choice, Value
 from prony.kernel_settings import why_not
-from prony.model.sandbox import Network, SandboxKind
+from prony.model.sandbox import Network, SandboxChoice, SandboxKind
 from prony.runas import BuildRules
+from prony.sandbox.choice import STRONGEST_FIRST, Chosen, Wish, choose, gain_namespaces
 from prony.units import parse_bytes, parse_count, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from prony.factors import Choice, Value
     from prony.sandbox.cgroup.base import LimitName
-    from prony.sandbox.choice import Chosen
 
 LEAST_CPUS = 0.01
 # As a study's file.
@@ -88,8 +86,6 @@ def chosen_sandbox(
     *Errors*: UsageError for an invalid limit, limits with a sandbox that cannot enforce them, or settings of
     the kernel for the host's network; HostError for a sandbox that does not work here.
     """
-    from prony.model.sandbox import SandboxChoice
-    from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose, gain_namespaces
     from prony.sandbox.groups import look
 
     # A user's app may need a database on the loopback: keep that network unless asked.
