@@ -149,26 +149,26 @@ def assemble(
     )
 
 
-def entrance_tls(catalog: Catalog, subject: Subject, cpus: int = 1) -> AskedTls | None:
+def entrance_tls(catalog: Catalog, subject: Subject) -> AskedTls | None:
     """Return the TLS that is spoken to the subject's clients, by the frontend if there is one.
 
     *Errors*: UsageError as `resolved_settings`.
     """
     front = subject.frontend
     if front is None:
-        return asked_tls(catalog.server(subject.server), subject, cpus)
-    return asked_tls(catalog.frontends[front.entry], front, cpus)
+        return asked_tls(catalog.server(subject.server), subject, 1)
+    return asked_tls(catalog.frontends[front.entry], front, 1)
 
 
-def entrance_wire(catalog: Catalog, subject: Subject, cpus: int = 1) -> Wire:
+def entrance_wire(catalog: Catalog, subject: Subject) -> Wire:
     """Return the wire that is spoken to the subject's clients, by the frontend if there is one.
 
     *Errors*: UsageError as `resolved_settings`.
     """
     front = subject.frontend
     if front is None:
-        return spoken_wire(catalog.server(subject.server), subject, cpus)
-    return clients_wire(catalog.frontends[front.entry], front, cpus)
+        return spoken_wire(catalog.server(subject.server), subject, 1)
+    return clients_wire(catalog.frontends[front.entry], front, 1)
 
 
 def _server_names(catalog: Catalog, subject: Subject, cpus: int) -> Sequence[str]:

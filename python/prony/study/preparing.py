@@ -80,7 +80,7 @@ def prepare_subjects(study: Study, listener: StudyListener, seats: Seats) -> Pre
     *Errors*: UsageError for an app that cannot be read.
     """
     needs = _needs(study)
-    environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
+    environments = prepare(_requests(needs), study.user, listener.environment, jobs=2)
     ready: dict[str, Ready] = {}
     records: list[SubjectRecord] = []
     for subject in _subjects(study.plan):
