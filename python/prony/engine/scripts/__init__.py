@@ -29,8 +29,6 @@ from prony.model.recording import Completed
 from prony.model.shapes import Json
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["SCRIPTS"]
-
 _CODE = Path(__file__).parent / "python-scripts"
 _SHARED = ("tally.py", "with_requests.py", "with_aiohttp.py")
 
