@@ -11,39 +11,34 @@ not know trials.
 """
 
 import json
-import os
 import sys
 
 from prony.engine.base import OnLoss
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
-from prony.model.shapes import Json, encode
+from prony.engine.seat import cancel_at_end_of_stdin, reported, say, take_seat
+from prony.model.shapes import encode
 from prony.model.workload import EngineChoice
 from prony.version import prony_version
 
 
 def main() -> int:
     """Start the generators, take the seat, lead them, and write the result."""
-    parent = os.getppid()
-    handle_signals()
-    try:
-        order = json.loads(sys.stdin.buffer.readline())
-        _import_all()
-        fleet = decode_fleet(order["fleet"])
-        with summoned(fleet, order["seats"]) as connected:
-            take_seat({**order["seat"], "network_namespace": None}, parent)
-            cancel_at_end_of_stdin()
-            engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
-            with connected() as cluster:
-                recording = engine.share(cluster, order["spec"], order["limit_ns"], _say)
-        _say({"event": "recording", "recording": encode(recording)})
-    except KeyboardInterrupt:
-        return fail("cancelled", "the run was cancelled")
-    except Exception as error:  # the border of a process: an error not reported here is lost
-        return fail(type(error).__name__, str(error))
-    return 0
+    return reported(_lead)
+
+
+def _lead(parent: int) -> None:
+    order = json.loads(sys.stdin.buffer.readline())
+    _import_all()
+    fleet = decode_fleet(order["fleet"])
+    with summoned(fleet, order["seats"]) as connected:
+        take_seat({**order["seat"], "network_namespace": None}, parent)
+        cancel_at_end_of_stdin()
+        engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
+        with connected() as cluster:
+            recording = engine.share(cluster, order["spec"], order["limit_ns"], say)
+    say({"event": "recording", "recording": encode(recording)})
 
 
 def _import_all() -> None:
@@ -51,10 +46,6 @@ def _import_all() -> None:
     import prony._engine  # noqa: F401
 
     prony_version()
-
-
-def _say(event: Json) -> None:
-    say_line(json.dumps(event).encode())
 
 
 if __name__ == "__main__":
