@@ -5,9 +5,9 @@ Must not know how environments are built.
 A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
 not know how packages are installed.
 
-For maintainers. Each lock holds a server's pins and, unless the server needs a Python of its own, the
+Each lock that comes with Prony holds a server's pins and, unless the server needs a Python of its own, the
 requirements of all built-in apps, for every platform, with hashes and without the name of any package index.
-Only what a pin leaves open is resolved again.
+`relock` resolves again what a pin leaves open.
 
 >>> lines_of_plain("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
 ('flask==3.1.3', "six>=1.2; python_version < '4'")
@@ -20,7 +20,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,10 +35,9 @@ from prony.catalog.install.pip_settings import configuration_files, home_folder,
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
-from prony.catalog.schema.loader import BUILT_IN_GENERATORS, BUILT_IN_SERVERS, load_catalog, load_generator
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.drafts import write_whole
-from prony.errors import HostError, PronyError, UsageError
+from prony.errors import HostError, UsageError
 from prony.runas import RunAs, find_uv, make_passable
 from prony.temporary import temporary_folder
 
@@ -311,23 +309,7 @@ def is_locked(text: str) -> bool:
     return lines is not None and all(_LOCKED.fullmatch(re.sub(r"\s+", " ", line)) for line in lines)
 
 
-# --- rewrites the committed locks -------------------------------------------------------------------------
-
-
-def main(names: Sequence[str]) -> int:
-    """Rewrite the locks of the servers ``names``, or of all; return the exit status."""
-    try:
-        # Without entries from the working folder: only entries that come with Prony have committed locks.
-        catalog = load_catalog(found=BUILT_IN_SERVERS / "none")
-        generators = {file.stem: load_generator(file.stem) for file in BUILT_IN_GENERATORS.glob("*.toml")}
-        known = {**catalog.servers, **generators}
-        for entry in [known.get(name) or catalog.server(name) for name in names] or known.values():
-            relock(entry)
-            sys.stderr.write(f"{entry.name}: locked\n")
-    except PronyError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        return int(error.exit_code)
-    return 0
+# --- the locks that come with Prony -----------------------------------------------------------------------
 
 
 def relock(entry: ProcessEntry) -> bool:
@@ -382,7 +364,3 @@ def _resolution(python: str | None) -> tuple[str, ...]:
     if python and tuple(map(int, python.split("."))) < LEAST_OF_UV:
         return ("--no-deps", "--python-version", oldest)
     return ("--universal", "--python-version", python or oldest)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
