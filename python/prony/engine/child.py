@@ -1,7 +1,7 @@
 """The generator of one trial, as a process of its own in the subject's network.
 
-``python -m prony.engine.child``. A line of JSON on stdin for each run, ``{"spec": ..., "seat": ...}``, with
-one seat for all; ``requests``: null, or the descriptor of an open file with the requests. On stdout the
+`prony.engine.child_process` starts it. A line of JSON on stdin for each run, ``{"spec": ..., "seat": ...}``,
+with one seat for all; ``requests``: null, or the descriptor of an open file with the requests. On stdout the
 engine's events as lines of JSON, then ``{"event": "recording", "recording": ...}``, or at last ``{"event":
 "error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT cancel the run. Must not know
 trials.
@@ -34,7 +34,3 @@ def _run_orders(parent: int) -> NoReturn:
         recording = _engine.run(spec, lambda event: say_line(event.encode()), None, requests)
         say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
         order = json.loads(orders.get())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

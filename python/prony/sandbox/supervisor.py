@@ -1,6 +1,6 @@
 """The parent of one subject, of one process or several; it leaves nothing of the subject behind.
 
-``python -m prony.sandbox.supervisor``. It reads its order as the first line of stdin, answers with lines of
+`prony.sandbox.pipe` starts it. It reads its order as the first line of stdin, answers with lines of
 JSON on stdout, and obeys further lines: ``{"stop": [{"signal": "SIGTERM", "timeout_s": 5.0}]}``, a rule for
 each process in the order, and ``{"log": true}``. The end of stdin means that Prony is gone: it kills the
 subject and exits. With ``--probe`` it only reports which namespaces are available.
@@ -458,11 +458,7 @@ def _say(event: dict[str, Any]) -> None:
             data = data[os.write(1, data) :]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-# --- which namespaces and mounts are available on this machine, tested in a copy of the supervi -----------
+# --- which namespaces and mounts there are here, tested in a copy of the supervisor -----------------------
 
 
 def probe_namespaces() -> dict[str, Any]:

@@ -168,7 +168,3 @@ def _read(path: Path) -> str:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

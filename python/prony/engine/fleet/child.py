@@ -1,6 +1,6 @@
 """The generators of one trial, and what leads them, as processes of their own.
 
-``python -m prony.engine.fleet.child``. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
+`prony.engine.child_process` starts it. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
 generators on this machine, ``fleet``, ``threads`` of each generator, ``limit_ns``; on stdout what
 `prony.engine.child` writes. Generators of this machine take their seats; this process and Dask's workers take
 the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens. Must
@@ -46,7 +46,3 @@ def _import_all() -> None:
     import prony._engine  # noqa: F401
 
     prony_version()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
