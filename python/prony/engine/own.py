@@ -17,7 +17,7 @@ from re import findall
 from prony.engine.external.engine import InstalledTool
 from prony.engine.external.replies import number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.engine.scripts import environment
+from prony.engine.scripts.environment import environment
 from prony.errors import EngineError, UsageError
 from prony.lines import json_object
 from prony.metrics import PERCENTILES

@@ -35,7 +35,7 @@ def _external(choice: EngineChoice, means: Means) -> Engine:
 def _script(choice: EngineChoice, means: Means) -> Engine:
     del means
     from prony.engine.external.engine import ExternalEngine
-    from prony.engine.scripts import find_script
+    from prony.engine.scripts.environment import find_script
 
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
@@ -102,7 +102,7 @@ def not_here(choice: EngineChoice) -> str | None:
     The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
     """
-    from prony.engine.scripts import find_script
+    from prony.engine.scripts.environment import find_script
 
     if choice.command:
         return not_installed(choice)

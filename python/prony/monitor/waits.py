@@ -15,7 +15,8 @@ Looks at the threads in turn, some each time, while the window is open. Must not
 *Source*: proc(5), /proc/PID/task/TID/syscall; kernel, Documentation/scheduler/sched-stats.rst, schedstat.
 
 Each switch costs its thread something, and the reader a part of a CPU: this belongs into a trial of its own.
-Works for an ordinary user who may read the server's processes, where the kernel lets such a user watch them. Counters, over all threads that were there:
+Works for an ordinary user who may read the server's processes, where the kernel lets such a user watch them.
+Counters, over all threads that were there:
 
 - ``switches.running_ns``, ``switches.preempted_ns``, ``switches.blocked_ns``: time on a CPU; ready, after
   another thread took the CPU; waiting, until it ran again; ``switches.unknown_ns``: records were lost

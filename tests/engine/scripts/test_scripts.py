@@ -12,7 +12,8 @@ from prony._engine import ReferenceServer
 from prony.analysis.latency import latency_summaries
 from prony.engine.external.tool import Job, Output
 from prony.engine.registry import cannot_make, open_engine
-from prony.engine.scripts import SCRIPTS, entry
+from prony.engine.scripts import SCRIPTS
+from prony.engine.scripts.environment import entry
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
