@@ -14,12 +14,12 @@ import json
 import sys
 from typing import NoReturn
 
-from prony.engine.seat import cancel_at_end_of_stdin, reported, say_line, take_seat
+from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_line, take_seat
 
 
 def main() -> int:
     """Take the seat, run each order, and write its result."""
-    return reported(_run_orders)
+    return run_cancellable(_run_orders)
 
 
 def _run_orders(parent: int) -> NoReturn:

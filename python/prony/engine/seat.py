@@ -21,7 +21,7 @@ from prony.sandbox import linux
 from prony.sandbox.linux import join
 
 
-def reported(work: Callable[[int], None]) -> int:
+def run_cancellable(work: Callable[[int], None]) -> int:
     """Do the work of a generator's process, which SIGTERM and SIGINT cancel, and return its exit status.
 
     An error is its last event. ``work`` gets the process that started this one.
@@ -44,7 +44,7 @@ def _cancel(_number: int, _frame: object) -> NoReturn:
 
 def _fail(kind: str, message: str) -> int:
     with contextlib.suppress(OSError):
-        say(error_event(kind, message))
+        say_event(error_event(kind, message))
     return 1
 
 
@@ -98,7 +98,7 @@ def say_line(line: bytes) -> None:
         data = data[os.write(1, data) :]
 
 
-def say(event: Json) -> None:
+def say_event(event: Json) -> None:
     """Write an event to stdout."""
     say_line(json.dumps(event).encode())
 

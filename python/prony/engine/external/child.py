@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from prony.engine.seat import cancel_at_end_of_stdin, reported, say, say_line, take_seat
+from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, say_line, take_seat
 from prony.model.shapes import Json
 from prony.sandbox import linux
 from prony.units import nanoseconds, seconds
@@ -38,7 +38,7 @@ _INTERRUPTED_S = 3.0
 
 def main() -> int:
     """Take the seat, run, and write the result."""
-    return reported(_run_all)
+    return run_cancellable(_run_all)
 
 
 def _run_all(parent: int) -> None:
@@ -46,9 +46,9 @@ def _run_all(parent: int) -> None:
     # This loads the C library before the user changes.
     take_seat(order["seat"], parent)
     cancel_at_end_of_stdin()
-    say({"event": "started"})
+    say_event({"event": "started"})
     told = [_run(run, order["seat"]["folder"]) for run in order["runs"]]
-    say({"event": "recording", "recording": told[-1]})
+    say_event({"event": "recording", "recording": told[-1]})
 
 
 def _run(run: Json, below: str | None) -> Json:
@@ -153,7 +153,7 @@ def _listened(process: "subprocess.Popen[bytes]", kept: IO[bytes]) -> Json:
 
 def _mark(event: str) -> int:
     now_ns = time.monotonic_ns()
-    say({"event": event, "monotonic_ns": now_ns})
+    say_event({"event": event, "monotonic_ns": now_ns})
     return now_ns
 
 

@@ -17,7 +17,7 @@ from prony.engine.base import OnLoss
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.seat import cancel_at_end_of_stdin, reported, say, take_seat
+from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
 from prony.model.shapes import encode
 from prony.model.workload import EngineChoice
 from prony.version import prony_version
@@ -25,7 +25,7 @@ from prony.version import prony_version
 
 def main() -> int:
     """Start the generators, take the seat, lead them, and write the result."""
-    return reported(_lead)
+    return run_cancellable(_lead)
 
 
 def _lead(parent: int) -> None:
@@ -37,8 +37,8 @@ def _lead(parent: int) -> None:
         cancel_at_end_of_stdin()
         engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
         with connected() as cluster:
-            recording = engine.share(cluster, order["spec"], order["limit_ns"], say)
-    say({"event": "recording", "recording": encode(recording)})
+            recording = engine.share(cluster, order["spec"], order["limit_ns"], say_event)
+    say_event({"event": "recording", "recording": encode(recording)})
 
 
 def _import_all() -> None:
