@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from prony.catalog.install import resolve as module
-from prony.catalog.schema.loader import load_catalog, write_skeleton
+from prony.catalog.schema.loader import load_catalog, load_generator, write_skeleton
 from prony.errors import ExitCode, HostError
 
 
@@ -49,7 +49,7 @@ def test_without_names_all_that_came_with_prony_are_written_and_no_other(said, l
     write_skeleton("mine", load_catalog())
     assert said()[0] == 0
     assert {file.stem for file in locks.iterdir()} == built_in
-    assert module.main([]) == 0
+    assert module.relock(load_generator("python-scripts"))
     assert {file.stem for file in locks.iterdir()} == {*built_in, "python-scripts"}
 
 
