@@ -9,7 +9,7 @@ from prony.diagnosis.confirmation import confirmation_of
 from prony.diagnosis.evidence import Evidence
 from prony.model.facts import CloseLook
 from prony.model.trial import TrialRole
-from prony.monitor.switches import SwitchCounters
+from prony.monitor.waits import SwitchCounters
 from prony.reading.study import read_archive
 from prony.study.blocks import number_of_look
 from prony.study.extent import extent_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from prony.analysis.drift import WHAT_MATTERS, comparable, machine_key
 from prony.host.cpus import available_cpus
-from prony.host.environment import visible_environment, visible_parameters
+from prony.host.facts.software import visible_environment, visible_parameters
 from prony.host.fingerprint import brief_fingerprint, fingerprint
 from prony.model.facts import Fingerprint, Unknown
 from prony.model.shapes import decode, encode

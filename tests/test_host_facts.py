@@ -15,8 +15,15 @@ from prony.host.facts.activity import (
     shares,
     watch_machine,
 )
-from prony.host.facts.cgroups import ancestors, limit_in, lowest_limit, parse_groups, parse_quota
-from prony.host.facts.memory import chosen, parse_meminfo
+from prony.host.facts.cgroups import (
+    ancestors,
+    chosen,
+    limit_in,
+    lowest_limit,
+    parse_groups,
+    parse_meminfo,
+    parse_quota,
+)
 from prony.host.facts.network import interfaces, parse_sockets
 from prony.host.facts.processor import agreed, parse_cpuinfo, parse_turbo
 from prony.host.facts.software import container_kind, engine, guest, package_names, preemption_of

@@ -20,8 +20,6 @@ SHARED = {
 # What nothing here calls, but a library does.
 CALLED_BY_LIBRARIES = {
     "cli.main.PanelCommand.format_options",
-    "sandbox.exchange._Incoming.makefile",
-    "sandbox.exchange._Incoming.readinto",
     "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._kept_connections_are_kept",
     "study_document.WorkloadDocument._loop_has_its_fields",

@@ -8,9 +8,7 @@ from typing import get_args
 import pytest
 
 from prony.catalog.schema.loader import load_catalog
-from prony.catalog.schema.studies.check import check_study
-from prony.catalog.schema.studies.grid import grid_of
-from prony.catalog.schema.studies.originals import COLUMNS
+from prony.catalog.schema.studies.check import COLUMNS, check_study, grid_of
 from prony.model.claims import ClaimKind
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.plan import PlanOptions, make_plan

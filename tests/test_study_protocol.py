@@ -10,11 +10,11 @@ from golden import generators
 from golden.build import BUSY, recording, told_limit
 from prony.analysis.compare import Verdict
 from prony.archive import open_archive
+from prony.calibration.result import keep_floors
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, FailureStage, HostError
 from prony.faces.markdown import markdown
 from prony.host.fingerprint import fingerprint
-from prony.host.noise_floors import keep_floors
 from prony.model.facts import Floor, RateStep, SearchPart
 from prony.model.plan import Design, Precision
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok, RunStatus, TrialRole

@@ -90,7 +90,7 @@ def joined(
         for number in range(count):
             name = f"prony-machine-{os.getpid()}-{number}"
             stack.enter_context(_network(name))
-            group = None if share is None else stack.enter_context(_group(name, share))
+            group = None if share is None else stack.enter_context(limited_group(name, share))
             ahead = ahead_s[number] if ahead_s else 0
             one = Machine(name, f"10.231.8.{number + 1}", f"port{number}", switch, ahead, group)
             _joined(one)
@@ -120,7 +120,7 @@ def _network(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _group(name: str, share: float) -> Iterator[Path]:
+def limited_group(name: str, share: float) -> Iterator[Path]:
     """Make a control group with this share of a CPU; it goes when its processes have gone."""
     is_old = _VERSION_1.is_dir()
     folder = (_VERSION_1 if is_old else _VERSION_2) / name

@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from loads import GENERATOR_CPU
+from loads import SECOND_NS, closed, open_loop, spec
 
 from peers.cells import Measure
 from peers.programs import Order, Program, RunError, found_in
@@ -18,7 +20,6 @@ PRONY = "prony"
 COMMAND = ROOT / ".venv/bin/prony"
 # Some containers forbid Python to keep what it compiled.
 BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
-SECOND_NS = 1_000_000_000
 _WINDOWS = frozenset({Measure.WINDOW})
 
 
@@ -80,39 +81,24 @@ def floor_count(text: str) -> int:
 def command(order: Order) -> list[str]:
     if order.cell.measure is not Measure.WINDOW:
         return [str(COMMAND), "load", order.url, "-c", str(order.cell.connections), "-d", f"{order.seconds}s"]
-    return [*example("load"), order.file("spec.json", json.dumps(spec(order)))]
+    return [*example("load"), order.file("spec.json", json.dumps(asked(order)))]
 
 
-def spec(order: Order) -> dict[str, object]:
+def asked(order: Order) -> Mapping[str, Any]:
     """Return the cell as the engine takes it."""
     cell = order.cell
-    loop: dict[str, object] = {"kind": "closed", "connections": cell.connections}
-    if cell.rate:
-        loop = {"kind": "open", "rate_per_s": cell.rate, "arrivals": "constant", "seed": 1}
-        loop["connections"] = cell.connections
+    loop = open_loop(cell.rate, cell.connections) if cell.rate else closed(cell.connections)
+    times = {"window_ns": order.seconds * SECOND_NS, "warmup_ns": 0, "timeout_ns": 20 * SECOND_NS}
+    # What a user gets who chooses nothing, but for a rate: there it is the least that the load costs.
+    pacing = "economical" if cell.rate else "precise"
+    found = spec(order.port, loop, **times, grace_ns=SECOND_NS, keep_alive=cell.keep_alive, pacing=pacing)
     # The others make a whole handshake each time.
     tls = {"ca_file": str(CERTIFICATES / "ca.pem"), "resumption": False} if cell.tls else None
     wire = {"kind": "http2", "streams": cell.streams} if cell.http2 else {"kind": "http"}
     body = b64encode(b"x" * cell.upload_bytes).decode() if cell.upload_bytes else None
-    return {
-        "target": {"host": "127.0.0.1", "port": order.port, "tls": tls, "wire": wire},
-        "workload": {
-            "loop": loop,
-            "stop": {"kind": "duration", "duration_ns": order.seconds * SECOND_NS},
-            "warmup_ns": 0,
-            "timeout_ns": 20 * SECOND_NS,
-            "grace_ns": SECOND_NS,
-            "request": {
-                **{"method": "POST" if body else "GET", "path": "/", "headers": [], "body": body},
-                "keep_alive": cell.keep_alive,
-            },
-            "expect": {"status": 200, "body": None},
-        },
-        "threads": 1,
-        "cpus": [GENERATOR_CPU],
-        # What a user gets who chooses nothing, but for a rate: there it is the least that the load costs.
-        "pacing": "economical" if cell.rate else "precise",
-    }
+    request = {**found["workload"]["request"], "method": "POST" if body else "GET", "body": body}
+    load = {**found["workload"], "request": request, "expect": {"status": 200, "body": None}}
+    return {**found, "target": {**found["target"], "tls": tls, "wire": wire}, "workload": load}
 
 
 def count(text: str) -> int | None:

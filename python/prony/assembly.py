@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import materialise_app
 from prony.catalog.install.resolve import shared_requirements
 from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
-from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
     AskedTls,
+    Seat,
     asked_tls,
     clients_wire,
     make_frontend,
@@ -149,26 +149,26 @@ def assemble(
     )
 
 
-def entrance_tls(catalog: Catalog, subject: Subject, cpus: int = 1) -> AskedTls | None:
+def entrance_tls(catalog: Catalog, subject: Subject) -> AskedTls | None:
     """Return the TLS that is spoken to the subject's clients, by the frontend if there is one.
 
     *Errors*: UsageError as `resolved_settings`.
     """
     front = subject.frontend
     if front is None:
-        return asked_tls(catalog.server(subject.server), subject, cpus)
-    return asked_tls(catalog.frontends[front.entry], front, cpus)
+        return asked_tls(catalog.server(subject.server), subject, 1)
+    return asked_tls(catalog.frontends[front.entry], front, 1)
 
 
-def entrance_wire(catalog: Catalog, subject: Subject, cpus: int = 1) -> Wire:
+def entrance_wire(catalog: Catalog, subject: Subject) -> Wire:
     """Return the wire that is spoken to the subject's clients, by the frontend if there is one.
 
     *Errors*: UsageError as `resolved_settings`.
     """
     front = subject.frontend
     if front is None:
-        return spoken_wire(catalog.server(subject.server), subject, cpus)
-    return clients_wire(catalog.frontends[front.entry], front, cpus)
+        return spoken_wire(catalog.server(subject.server), subject, 1)
+    return clients_wire(catalog.frontends[front.entry], front, 1)
 
 
 def _server_names(catalog: Catalog, subject: Subject, cpus: int) -> Sequence[str]:

@@ -14,15 +14,14 @@ from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from prony.errors import HostError
 from prony.model.address import TlsKey
-
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 # A trial takes minutes. The clock of a machine may be set a day on or back meanwhile, and a study take weeks.
 _OF_TRIAL, _OF_STUDY = timedelta(days=3), timedelta(days=365)
@@ -48,8 +47,6 @@ class Authority:
 
         *Errors*: HostError when the authority's own certificate cannot be written.
         """
-        from cryptography import x509
-
         issuer, issuer_key = self._own
         key = _NEW_KEYS[kind]()
         addresses = (x509.IPAddress(ip_address(one)) for one in dict.fromkeys((_HOST, host)))
@@ -65,9 +62,7 @@ class Authority:
         return Certified(_signed(made, issuer_key), _as_pem(key))
 
     @cached_property
-    def _own(self) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-        from cryptography import x509
-
+    def _own(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         text, key = _new_authority("Prony: authority of one study", _OF_STUDY)
         try:
             self.file.write_text(text)
@@ -82,8 +77,6 @@ def certify_fleet(days: int) -> tuple[str, Certified]:
 
     Nobody can add another member: the authority's key is forgotten.
     """
-    from cryptography import x509
-
     validity = timedelta(days=days)
     text, issuer_key = _new_authority(_FLEET, validity)
     key = _new_ecdsa()
@@ -98,15 +91,11 @@ def certify_fleet(days: int) -> tuple[str, Certified]:
 
 def fleet_fault(authority: str, member: Certified) -> str | None:
     """Return in words why nobody in a fleet would believe this member now; null: nothing is wrong."""
-    from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     try:
         issuer, own = (
             x509.load_pem_x509_certificate(one.encode()) for one in (authority, member.certificate)
         )
-        key = load_pem_private_key(member.key.encode(), None)
+        key = serialization.load_pem_private_key(member.key.encode(), None)
         # Others in between, as companies have them, are looked at by who connects.
         is_chain = (authority + member.certificate).count("BEGIN CERTIFICATE") > 2
         if own.issuer == issuer.subject:
@@ -132,9 +121,7 @@ def fleet_fault(authority: str, member: Certified) -> str | None:
 _FLEET = "Prony: authority of one fleet"
 
 
-def _new_authority(name: str, validity: timedelta) -> "tuple[str, EllipticCurvePrivateKey]":
-    from cryptography import x509
-
+def _new_authority(name: str, validity: timedelta) -> tuple[str, ec.EllipticCurvePrivateKey]:
     key = _new_ecdsa()
     made = (
         _begun(name, key, _named(name), validity)
@@ -144,35 +131,27 @@ def _new_authority(name: str, validity: timedelta) -> "tuple[str, EllipticCurveP
     return _signed(made, key), key
 
 
-def _new_ecdsa() -> "EllipticCurvePrivateKey":
-    from cryptography.hazmat.primitives.asymmetric import ec
-
+def _new_ecdsa() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _new_rsa() -> "RSAPrivateKey":
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
+def _new_rsa() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-_NEW_KEYS: "Mapping[TlsKey, Callable[[], EllipticCurvePrivateKey | RSAPrivateKey]]" = MappingProxyType(
+_NEW_KEYS: Mapping[TlsKey, Callable[[], ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey]] = MappingProxyType(
     {TlsKey.ECDSA: _new_ecdsa, TlsKey.RSA_2048: _new_rsa}
 )
 
 
-def _named(name: str) -> "x509.Name":
-    from cryptography import x509
-
+def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, name)])
 
 
 def _begun(
-    name: str, key: "EllipticCurvePrivateKey | RSAPrivateKey", issuer: "x509.Name", validity: timedelta
-) -> "x509.CertificateBuilder":
+    name: str, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, issuer: x509.Name, validity: timedelta
+) -> x509.CertificateBuilder:
     """Return what all certificates have. *Source*: RFC 5280, sections 4.1 and 4.2.1.2."""
-    from cryptography import x509
-
     now, public = datetime.now(UTC), key.public_key()
     return (
         x509.CertificateBuilder()
@@ -186,9 +165,7 @@ def _begun(
     )
 
 
-def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> "x509.KeyUsage":
-    from cryptography import x509
-
+def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=digital_signature,
         key_cert_sign=key_cert_sign,
@@ -202,21 +179,15 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> "
     )
 
 
-def _issued_by(key: "EllipticCurvePrivateKey") -> "x509.AuthorityKeyIdentifier":
-    from cryptography import x509
-
+def _issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 
-def _signed(made: "x509.CertificateBuilder", key: "EllipticCurvePrivateKey") -> str:
-    from cryptography.hazmat.primitives import hashes, serialization
-
+def _signed(made: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> str:
     return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
-def _as_pem(key: "EllipticCurvePrivateKey | RSAPrivateKey") -> str:
-    from cryptography.hazmat.primitives import serialization
-
+def _as_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> str:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -25,9 +25,8 @@ from prony.assembly import (
     needs_of,
     why_unavailable,
 )
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment
-from prony.catalog.install.prepare import prepare
+from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog
@@ -45,9 +44,8 @@ from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
-from prony.sandbox.available import look
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
-from prony.sandbox.groups import Groups, open_groups
+from prony.sandbox.groups import Groups, look, open_groups
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import open_run
 from prony.sandbox.pipe import StopReport

@@ -31,15 +31,13 @@ from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.kernel import GroupCounters, KernelCounters, LimitCounters, oom_kills, read_port_range
-from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
+from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched, WorkerConnections
 from prony.monitor.machine import frequency_gauge, memory_gauge
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.stacks import LockCounters, PythonStacks
-from prony.monitor.switches import SwitchCounters
-from prony.monitor.waits import ThreadCounters
-from prony.monitor.workers import WorkerConnections
+from prony.monitor.waits import SwitchCounters, ThreadCounters
 from prony.profiled import profiled
 from prony.sandbox.base import Sandbox
 from prony.sandbox.ceilings import memory_bytes

@@ -10,7 +10,7 @@ import pytest
 from cli import test_report_sessions
 from golden import build
 from made_pages import made_page
-from prony.host.noise_floors import keep_floors
+from prony.calibration.result import keep_floors
 from prony.metrics import METRICS
 from prony.model.facts import Fingerprint, Floor
 from prony.model.plan import Cell, Plan

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from cli.test_load import account_adds_up, listener  # noqa: F401 - a fixture
-from prony.cli.paths import paths_of
+from prony.cli.request_files import paths_of
 from prony.errors import UsageError
 
 MIX = ("--path", "/=6", "--path", "/cart=3", "--path", "/?page=2")

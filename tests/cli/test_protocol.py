@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from prony.archive import create, resume
+from prony.calibration.result import keep_floors
 from prony.host.fingerprint import brief_fingerprint
-from prony.host.noise_floors import keep_floors
 from prony.model.facts import Fingerprint, Floor
 from prony.model.subject import Interface
 from prony.runas import resolve_user
@@ -262,7 +262,7 @@ def test_a_profile_names_other_generators_unless_others_are_typed(run, typed, ch
 
 @pytest.mark.usefixtures("study")
 def test_a_study_names_its_sandbox_unless_another_is_typed(run, monkeypatch):
-    monkeypatch.setattr("prony.sandbox.available.look", lambda kinds: Available())
+    monkeypatch.setattr("prony.sandbox.groups.look", lambda kinds: Available())
     for typed, kind in (((), "process"), (("--sandbox", "container"), "container")):
         run("one.toml", *typed, "--out", f"{kind}.prony")
         assert {cell.sandbox.kind for cell in run.task.plan.cells} == {kind}

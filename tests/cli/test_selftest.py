@@ -13,7 +13,7 @@ from golden import build
 from made_pages import made_page
 from prony.analysis.noise_floor import rerandomised
 from prony.archive import open_archive
-from prony.host.noise_floors import kept_floors
+from prony.calibration.result import kept_floors
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 

@@ -7,10 +7,10 @@ import pytest
 
 from prony._engine import ReferenceServer
 from prony.engine.answers import event_in, progress_in, read_answer, read_facts
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat

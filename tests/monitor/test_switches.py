@@ -8,7 +8,7 @@ import time
 import pytest
 
 from prony.monitor.native import NativeWatch
-from prony.monitor.switches import SwitchCounters
+from prony.monitor.waits import SwitchCounters
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 BUSY = "while True: pass"

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 
 from prony.model.address import Address, AddressKind
+from prony.monitor.listeners import WorkerConnections
 from prony.monitor.sock_diag import SockDiag
-from prony.monitor.workers import WorkerConnections
 
 TAKES = (
     "import socket, sys\n"

@@ -13,8 +13,7 @@ import pytest
 import prony
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Limits, NoCgroups
-from prony.sandbox.cgroup.files import KernelFiles, parse_mark
-from prony.sandbox.cgroup.mounts import find_hierarchies
+from prony.sandbox.cgroup.files import KernelFiles, find_hierarchies, parse_mark
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
 from prony.sandbox.remains import Cleared, clear_subtrees
@@ -22,7 +21,7 @@ from prony.sandbox.remains import Cleared, clear_subtrees
 from .subjects import eventually
 
 SOURCE = str(Path(prony.__file__).parent.parent)
-JOIN = "import sys; from prony.sandbox.cgroup.join import join; join(sys.argv[1].split(':'));"
+JOIN = "import sys; from prony.sandbox.linux import join; join(sys.argv[1].split(':'));"
 
 
 @pytest.fixture
@@ -235,7 +234,7 @@ def test_members_are_the_processes_that_have_joined(group: ControlGroup) -> None
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a PID namespace")
 def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: ControlGroup) -> None:
     script = (
-        "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.cgroup.join import join\n"
+        "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.linux import join\n"
         "linux.unshare(linux.NEW_PIDS); pid = os.fork()\n"
         "if pid == 0:\n"
         "    join(sys.argv[1].split(':')); os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)\n"
@@ -315,7 +314,7 @@ def test_nothing_is_left_after_an_exception() -> None:
 OWNER = """
 import os, sys, time
 from prony.sandbox.cgroup.base import Limits
-from prony.sandbox.cgroup.join import join
+from prony.sandbox.linux import join
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
 group = open_cgroups().create("server")
 group.set_limits(Limits(pids=50))
@@ -432,7 +431,7 @@ def test_without_groups_only_cpus_are_held_by_affinity() -> None:
 
 def test_entering_needs_the_standard_library_only() -> None:
     script = (
-        "import sys; import prony.sandbox.cgroup.join;"
+        "import sys; import prony.sandbox.linux;"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)))"
     )
     done = subprocess.run(

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import Counters, Limits, NoCgroups
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
-from prony.sandbox.cgroup.files import Mark, own_mark, parse_mark
-from prony.sandbox.cgroup.mounts import find_hierarchies
+from prony.sandbox.cgroup.files import Mark, find_hierarchies, own_mark, parse_flat, parse_mark
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
-from prony.sandbox.cgroup.sources import parse_flat
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.remains import clear_subtrees
 from prony.trees import remove_tree

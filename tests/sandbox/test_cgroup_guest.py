@@ -32,7 +32,7 @@ sys.path.insert(0, {source!r})
 import dataclasses, json, os, signal, subprocess, time, traceback
 from pathlib import Path
 from prony.sandbox.cgroup.base import Limits, NoCgroups
-from prony.sandbox.cgroup.join import join
+from prony.sandbox.linux import join
 from prony.sandbox.cgroup.probe import probe_limits
 from prony.sandbox.remains import clear_subtrees
 from prony.sandbox.cgroup.scope import open_cgroups

@@ -2,9 +2,9 @@ import pytest
 
 from prony.errors import HostError, UsageError
 from prony.model.sandbox import SandboxChoice, SandboxKind
-from prony.sandbox.available import look
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.choice import Absent, Available, Chosen, Wish, choose
+from prony.sandbox.groups import look
 
 NO_GROUPS = Available({"cgroup": Absent("this user may not create groups", "run Prony as root")})
 
@@ -73,7 +73,7 @@ def test_limits_that_a_study_asks_for_are_never_refused() -> None:
 
 
 def test_looking_tells_why_there_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.sandbox.available.gain_cgroups", lambda: NoCgroups("planted", "do that"))
+    monkeypatch.setattr("prony.sandbox.groups.gain_cgroups", lambda: NoCgroups("planted", "do that"))
     assert look(("cgroup", "process")) == Available({"cgroup": Absent("planted", "do that")})
     assert look(("process",)) == Available()
 

@@ -60,9 +60,12 @@ def test_a_right_answer_holds_however_it_is_framed(reply: bytes) -> None:
         ),
         (
             b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nHello",
-            "GET /hello: no complete reply: IncompleteRead(5 bytes read, 45 more expected)",
+            "GET /hello: no complete reply: the reply ends within its body",
         ),
-        (b"SSH-2.0\r\n\r\n", "GET /hello: no complete reply: SSH-2.0\r\n"),
+        (
+            b"SSH-2.0\r\n\r\n",
+            "GET /hello: no complete reply: the reply does not begin with HTTP/1.",
+        ),
     ],
 )
 def test_a_wrong_answer_is_named_with_both_sides(reply: bytes, reason: str) -> None:

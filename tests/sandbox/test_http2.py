@@ -1,7 +1,6 @@
 """One exchange over HTTP/2, as readiness and contracts need it."""
 
 import time
-from http.client import HTTPException
 
 import pytest
 
@@ -9,7 +8,7 @@ from http2_server import CERTIFICATES, reset, serving
 from prony.errors import EngineError
 from prony.model.address import Address, Tls, Wire
 from prony.model.exchange import Request
-from prony.sandbox.exchange import exchange, request_bytes
+from prony.sandbox.exchange import BrokenReplyError, exchange, request_bytes
 
 GET = Request()
 
@@ -40,7 +39,7 @@ def test_over_tls_both_sides_agree_on_it():
 def test_a_stream_that_the_server_resets_is_no_reply():
     with (
         serving(lambda _number, stream: reset(stream)) as server,
-        pytest.raises(HTTPException, match="reset the stream"),
+        pytest.raises(BrokenReplyError, match="reset the stream"),
     ):
         asked(server)
 

@@ -84,7 +84,7 @@ from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox, process, supervisor
-from prony.sandbox.choice import look
+from prony.sandbox.groups import look
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Wish, choose

@@ -29,7 +29,7 @@ from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workloa
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.found import find_engine
+from prony.sandbox.containers.image import find_engine
 from prony.units import SECOND_NS
 
 APP = Path(__file__).parent / "hostile.py"

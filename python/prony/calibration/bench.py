@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from prony.assembly import needs_of, why_unavailable
-from prony.catalog.install.apps import materialise_app
-from prony.catalog.install.prepare import EnvironmentProgress, prepare
+from prony.catalog.install.prepare import EnvironmentProgress, materialise_app, prepare
 from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
 from prony.errors import FailureStage, SubjectError

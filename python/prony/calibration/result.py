@@ -15,15 +15,16 @@ PosixPath('/cache/calibration/abc/calibration.json')
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from prony.analysis.drift import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
-from prony.model.facts import Fingerprint, GeneratorFitness
+from prony.model.facts import Fingerprint, Floor, GeneratorFitness
 from prony.model.shapes import Json, decode, encode
+from prony.runas import RunAs
 
 VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""
@@ -129,16 +130,19 @@ def keep(calibration: Calibration, cache: Path) -> Path:
 
     *Errors*: HostError when the cache cannot be written.
     """
-    path = file_of(cache, calibration.key)
+    return _kept_in(file_of(cache, calibration.key), to_json(calibration), "calibration")
+
+
+def _kept_in(file: Path, value: Json, what: str) -> Path:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(to_json(calibration), indent=1))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(value, indent=1))
     except OSError as error:
         raise HostError(
-            f"cannot write the calibration to `{path.parent}`: {error.strerror}",
+            f"cannot write the {what} to `{file.parent}`: {error.strerror}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
-    return path
+    return file
 
 
 def kept_fitness(cache: Path, machine: Fingerprint) -> GeneratorFitness | None:
@@ -154,3 +158,33 @@ def kept(cache: Path, key: str) -> Calibration | None:
         return from_json(json.loads(file_of(cache, key).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
+
+
+# --- the noise floors of machines, kept in the cache ------------------------------------------------------
+
+
+def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
+    """Return the floors of the machine with this fingerprint; none when it was never tested, or the file
+    cannot be read.
+    """
+    try:
+        rows = json.loads(_file_of_floors(cache, fingerprint).read_text(encoding="utf-8"))
+        found = decode(tuple[Floor, ...], rows, "floors")
+    except (OSError, ValueError):
+        return ()
+    return found if all(one.effect >= 0 for one in found) else ()
+
+
+def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) -> Path:
+    """Store floors for reports of this machine; they replace those of the same metric, load and blocks.
+    Return the file.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    every = (*kept_floors(user.cache, fingerprint), *floors)
+    latest = {(one.metric, one.load, one.blocks): one for one in every}
+    return _kept_in(_file_of_floors(user.cache, fingerprint), encode(tuple(latest.values())), "noise floors")
+
+
+def _file_of_floors(cache: Path, fingerprint: Fingerprint) -> Path:
+    return cache / "noise-floors" / machine_key(fingerprint) / "floors.json"

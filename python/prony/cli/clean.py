@@ -1,13 +1,11 @@
 """``prony clean``: frees disk space of Prony's cache, and ends what a killed Prony left running."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from prony.cli.talk import show
-
-if TYPE_CHECKING:
-    from prony.runas import RunAs
+from prony.runas import RunAs, resolve_user
 
 EPILOG = """\
 Examples:
@@ -25,7 +23,6 @@ def clean(
     ] = None,
 ) -> None:
     """End processes and remove files of interrupted runs; archives are never touched."""
-    from prony.runas import resolve_user
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
     from prony.temporary import clear_temporary

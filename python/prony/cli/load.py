@@ -1,8 +1,13 @@
-"""``prony load``: the engine on its own."""
+"""``prony load``: the engine on its own.
 
+>>> overwrite_words(["no such word"])
+"""
+
+import contextlib
+import ctypes
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,9 +41,7 @@ from prony.cli.options import (
     write_html,
     write_output,
 )
-from prony.cli.paths import expected_of, paths_of, request_of
-from prony.cli.process_list import overwrite_words
-from prony.cli.request_files import FileOptions, RequestFiles
+from prony.cli.request_files import FileOptions, RequestFiles, expected_of, paths_of, request_of
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -266,7 +269,7 @@ def _generator(
 
 def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> Workload:
     """Return the load as one of the groups of users that a file describes."""
-    from prony.cli.paths import user_groups
+    from prony.cli.request_files import user_groups
     from prony.workloads import users_of
 
     not_among = ["fleet", "latencies"]
@@ -570,3 +573,28 @@ def _pacing(wish: Pacing | None) -> Pacing:
 
 def _default_threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // 2)
+
+
+# --- the line of this process in the process list, which every user of the machine can read ---------------
+
+
+# proc_pid_stat(5): where the arguments begin, behind the name in brackets, which ends at the last `)`.
+_ARG_START = 48 - 3
+
+
+def overwrite_words(secrets: Iterable[str]) -> None:
+    """Overwrite words of the command line where the kernel reads it; where that cannot be, do nothing."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        line = Path("/proc/self/cmdline").read_bytes()
+        start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_ARG_START])
+        if start and ctypes.string_at(start, len(line)) == line:
+            for place, length in _places(line, secrets):
+                ctypes.memset(start + place, ord("x"), length)
+
+
+def _places(line: bytes, secrets: Iterable[str]) -> Iterable[tuple[int, int]]:
+    for secret in map(os.fsencode, secrets):
+        place = line.find(secret) if secret else -1
+        while place >= 0:
+            yield place, len(secret)
+            place = line.find(secret, place + len(secret))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from prony.cli.flat import option
 from prony.cli.options import MAX_SEED, MAX_THREADS, certificates_option, pacing_option, timeout_option
-from prony.engine.fleet.loss import OnLoss
+from prony.engine.base import OnLoss
 from prony.engine.target import HttpForm
 from prony.engine.ways import Way, connect_to_of, each, proxy_of, resolve_of
 from prony.errors import UsageError

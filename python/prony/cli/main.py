@@ -15,28 +15,22 @@ Standard output as a command has it: what it does not take is an error with a re
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+import typer
 from typer.core import TyperCommand
 
-from prony.errors import HostError, UsageError
+from prony.cli.talk import say, show, status_of
+from prony.errors import ExitCode, HostError, PronyError, UsageError
 from prony.glossary import PLACE, terms_in
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
     from typer._click.core import Parameter
-
-from collections.abc import Iterable, Mapping
-from importlib import import_module
-from typing import NoReturn
-
-import typer
-
-from prony.cli.talk import say, show, status_of
-from prony.errors import ExitCode, PronyError
 
 
 class _Output(TextIOWrapper):

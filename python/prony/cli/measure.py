@@ -6,6 +6,7 @@ The noise floors that this machine's self-tests measured, for what a study here 
 import json
 import textwrap
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +17,13 @@ from prony.cli.run_checks import cpus_of, placement_of
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
-from prony.model.facts import Fingerprint
+from prony.factors import grid_words
+from prony.model.facts import Fingerprint, Floor
+from prony.model.trial import Ok, Trial, TrialRole
 from prony.units import format_duration, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from prony.archive import Archive
-    from prony.model.facts import Floor
     from prony.model.plan import Plan
     from prony.model.trial import Trial
     from prony.study import Study
@@ -33,7 +33,7 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
     a cache has none, and reads all the same.
     """
-    from prony.host.noise_floors import kept_floors
+    from prony.calibration.result import kept_floors
     from prony.runas import resolve_user
 
     try:
@@ -62,7 +62,6 @@ def _cpus(numbers: "Sequence[int]") -> str:
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.progress import StudyProgress
-    from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of
 
@@ -168,7 +167,6 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
     several attempts decides.
     """
     from prony.analysis.validity import disturbed_reach
-    from prony.model.trial import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
     for record in archive.trials():
@@ -199,7 +197,6 @@ def _has_qualified(out: Path) -> bool:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, without starting anything."""
     from prony.assembly import command_line
-    from prony.factors import grid_words
     from prony.study.extent import extent_of, number_of
 
     plan = task.plan

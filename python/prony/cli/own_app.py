@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from prony.cli.options import connections_of, duration_of, optional, rate_of, wait_of
-from prony.cli.paths import expected_of, paths_of, request_of, user_groups
+from prony.cli.request_files import expected_of, paths_of, request_of, user_groups
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError

@@ -1,5 +1,6 @@
 """The options of a study's protocol: number of blocks, looks, a search for rates, a pilot."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -7,14 +8,12 @@ from typing import TYPE_CHECKING
 from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
 from prony.errors import UsageError
+from prony.model.plan import Cell, Plan, Precision
 from prony.units import SECOND_NS, parse_percent, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from prony.catalog.schema.loader import Catalog
     from prony.model.facts import CloseLook
-    from prony.model.plan import Cell, Plan, Precision
 
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
@@ -190,8 +189,6 @@ def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":
 
 
 def _precision(text: str, sure: SureOptions) -> "Precision":
-    from prony.model.plan import Precision
-
     try:
         target = parse_percent(text)
     except ValueError as error:

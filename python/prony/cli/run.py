@@ -13,7 +13,6 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
-from prony.cli.build_options import rules_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import Ending, dry_run, end, run_and_report
@@ -32,7 +31,7 @@ from prony.cli.run_checks import (
 )
 from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
-from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
+from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
 from prony.cli.variables import check_variables, refuse_masked, variables

@@ -37,7 +37,7 @@ from prony.engine.child_process import Child
 from prony.engine.fleet.hosts import TargetHost, target_host
 from prony.engine.fleet.member import facts
 from prony.engine.pipe import Pipe
-from prony.engine.ssh import Login, end_of, started_process
+from prony.engine.ssh import command_there, end_of, started_process
 from prony.errors import EngineError, PronyError, UsageError
 from prony.escapes import escaped_lines, shortened
 from prony.model.sandbox import EngineSeat
@@ -109,8 +109,7 @@ def run_on_target(target: TargetHost, asked: StudyThere) -> int:
 
 @contextlib.contextmanager
 def _reached(target: TargetHost) -> "Iterator[_There]":
-    login = Login(target.address, target.user, target.port, target.identity, target.python, target.ssh_config)
-    process = started_process(login.command(_MODULE), subprocess.PIPE)
+    process = started_process(command_there(target, target.ssh_config, _MODULE), subprocess.PIPE)
     patience_s = _SSH_ENDS_S
     try:
         yield _There(process)

@@ -1,5 +1,10 @@
-"""The options of a subject's sandbox, and the sandbox that they choose on this machine."""
+"""The options of a subject's sandbox, and the sandbox that they choose on this machine.
 
+>>> rules_of("memory=2G,time=1h,host=github.com", trusted=False).hosts
+('github.com',)
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
@@ -7,16 +12,15 @@ from typing import TYPE_CHECKING, ClassVar
 from prony.cli.flat import option
 from prony.cli.options import memory_of, optional, share_cpus_option, trust_build_option
 from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, SYSCTL
+from prony.factors import OF_SANDBOX, SYSCTL, Choice, Value
 from prony.kernel_settings import why_not
-from prony.model.sandbox import Network, SandboxKind
+from prony.model.sandbox import Network, SandboxChoice, SandboxKind
+from prony.runas import BuildRules
+from prony.sandbox.choice import STRONGEST_FIRST, Chosen, Wish, choose, gain_namespaces
+from prony.units import parse_bytes, parse_count, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from prony.factors import Choice, Value
     from prony.sandbox.cgroup.base import LimitName
-    from prony.sandbox.choice import Chosen
 
 LEAST_CPUS = 0.01
 # As a study's file.
@@ -82,9 +86,7 @@ def chosen_sandbox(
     *Errors*: UsageError for an invalid limit, limits with a sandbox that cannot enforce them, or settings of
     the kernel for the host's network; HostError for a sandbox that does not work here.
     """
-    from prony.model.sandbox import SandboxChoice
-    from prony.sandbox.available import look
-    from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose, gain_namespaces
+    from prony.sandbox.groups import look
 
     # A user's app may need a database on the loopback: keep that network unless asked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)
@@ -156,3 +158,43 @@ def _limit_of(typed: str, key: str, value: str) -> float:
     if not least <= number <= MAX_CPUS:
         raise UsageError(f"`{typed}`: found `{value}`; expected a number from {least:g} to {MAX_CPUS:,}")
     return number
+
+
+# --- what the options of builds say -----------------------------------------------------------------------
+
+
+_NAMES = ("memory", "processes", "disk", "time", "host")
+_HINT = "for example --build-limits memory=4G,time=1h,host=github.com"
+
+
+def rules_of(text: str | None, *, trusted: bool) -> BuildRules:
+    """Return the rules that ``--build-limits`` and ``--trust-build`` give.
+
+    *Errors*: UsageError for a limit that is none.
+    """
+    given: dict[str, list[str]] = {name: [] for name in _NAMES}
+    for part in text.split(",") if text is not None else ():
+        name, _, value = part.strip().partition("=")
+        if name not in given or not value or (given[name] and name != "host"):
+            raise UsageError(f"`--build-limits {text}`: `{part}` is none; expected {_expected()}", hint=_HINT)
+        given[name].append(value)
+    try:
+        return _rules(given, trusted=trusted)
+    except ValueError as error:
+        raise UsageError(f"`--build-limits {text}`: {error}", hint=_HINT) from None
+
+
+def _rules(given: dict[str, list[str]], *, trusted: bool) -> BuildRules:
+    one = {name: values[0] for name, values in given.items() if values}
+    return BuildRules(
+        memory_bytes=memory_of("--build-limits memory", one["memory"]) if "memory" in one else None,
+        processes=parse_count(one["processes"]) if "processes" in one else None,
+        disk_bytes=parse_bytes(one["disk"]) if "disk" in one else None,
+        time_ns=parse_duration(one["time"]) if "time" in one else None,
+        hosts=tuple(given["host"]),
+        trusted=trusted,
+    )
+
+
+def _expected() -> str:
+    return ", ".join(f"`{name}=...`" for name in _NAMES)

@@ -22,6 +22,7 @@ from prony.cli.options import MAX_SEED, duration_of, run_as_option, write_answer
 from prony.cli.patience import read_file
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.errors import ExitCode, UsageError
+from prony.runas import resolve_user
 from prony.units import SECOND_NS, parse_percent
 
 if TYPE_CHECKING:
@@ -216,7 +217,6 @@ def selftest(
     from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.plan import PlanOptions
-    from prony.runas import resolve_user
     from prony.study import Study
 
     chosen = chosen_sandbox(SandboxOptions(run_as=asked.run_as), own_app=False)
@@ -263,9 +263,8 @@ def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str | None) -> int:
     from prony.analysis.compare import Terms
     from prony.analysis.noise_floor import namesakes, procedures, self_tests
-    from prony.host.noise_floors import keep_floors
+    from prony.calibration.result import keep_floors
     from prony.report.selftest import SelfTests, selftest_document
-    from prony.runas import resolve_user
 
     found = namesakes([group.cells for group in reading.groups])
     if not found:

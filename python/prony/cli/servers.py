@@ -19,7 +19,8 @@ from prony.cli.flat import flattened, option
 from prony.cli.options import run_as_option, server_to, share_cpus_option, trust_build_option
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.errors import ExitCode, UsageError
-from prony.model.subject import Interface
+from prony.host.cpus import available_cpus
+from prony.model.subject import App, Interface, Subject
 
 if TYPE_CHECKING:
     from prony.catalog.launch.deployment import Deployment
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from prony.model.launch import StopRule
     from prony.model.plan import Cell
     from prony.model.sandbox import SandboxChoice
-    from prony.model.subject import App
     from prony.model.trial import SubjectRecord
 
 
@@ -62,8 +62,6 @@ def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "De
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.asked import check_taken
     from prony.cli.settings_option import single_settings_of
-    from prony.host.cpus import available_cpus
-    from prony.model.subject import Subject
 
     entry, variant = known.find(server)
     typed = single_settings_of(asked.settings or ())
@@ -275,7 +273,7 @@ def _list(known: "Catalog", names: Sequence[str], *, as_json: bool) -> None:
 
 
 def _update(known: "Catalog", names: Sequence[str]) -> int:
-    from prony.catalog.install.relock import relock
+    from prony.catalog.install.resolve import relock
 
     entries = [known.find(name)[0] for name in names or known.servers if names or name not in known.own]
     for entry in entries:
@@ -290,7 +288,7 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
 
 
 def _new(known: "Catalog", name: str, interface: Interface) -> int:
-    from prony.catalog.schema.skeleton import write_skeleton
+    from prony.catalog.schema.loader import write_skeleton
 
     file = write_skeleton(name, known, interface=interface)
     show(f"{file}   (edit it, then run: prony servers --check {name})")
@@ -330,7 +328,6 @@ def _check(known: "Catalog", names: tuple[str, ...], asked: ServersOptions) -> i
 def _file_of(known: "Catalog", names: Sequence[str], file: str, asked: ServersOptions) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
     from prony.cli.settings_option import single_settings_of
-    from prony.host.cpus import available_cpus
 
     if len(names) != 1:
         raise UsageError(

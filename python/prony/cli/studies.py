@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -13,15 +13,13 @@ from prony.cli.protocol import with_usual_pilot
 from prony.cli.request_files import RequestFiles
 from prony.cli.talk import show
 from prony.errors import ExitCode
+from prony.model.availability import INSTALLABLE, READY, Availability
+from prony.model.workload import EngineChoice, is_fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
-    from prony.model.availability import Availability
     from prony.model.plan import Cell, Plan
-    from prony.model.workload import EngineChoice
     from prony.report.studies import StudyView
 
 EPILOG = """\
@@ -108,7 +106,6 @@ def _here(
 ) -> "Mapping[str, Availability]":
     """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
-    from prony.model.availability import Availability
     from prony.runas import resolve_user
 
     user = resolve_user()
@@ -132,8 +129,6 @@ def _here(
 
 def _generator(choice: "EngineChoice") -> "Availability":
     from prony.engine.registry import not_installed
-    from prony.model.availability import INSTALLABLE, READY, Availability
-    from prony.model.workload import is_fleet
 
     name = choice.name
     if choice.command:

@@ -16,6 +16,8 @@ from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import show
 from prony.cli.trying import Attempt, WhyOptions, run_attempt
 from prony.errors import ExitCode, UsageError
+from prony.factors import variables_of, without_levels
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 from prony.units import MILLISECOND_NS
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from prony.diagnosis.evidence import Finding
     from prony.model.plan import Cell
     from prony.model.subject import Subject
-    from prony.model.workload import Workload
     from prony.reading.limits import LimitedCell
 
 _FEWER = "fewer workers"
@@ -116,8 +117,6 @@ def _turned(setting: "Setting", now: "int | str | None", cause: "Finding") -> st
 
 def _as_run(cell: "Cell", known: "Catalog", again: "WhyOptions") -> RunOptions:
     """Return the options of a study of the same subject under the same load, as somebody would type them."""
-    from prony.factors import without_levels
-
     subject, load = cell.subject, _load(cell.workload)
     name = _app(subject, known, again)
     typed = {"path": "--path", "method": "--method"}
@@ -158,7 +157,6 @@ def _settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
     *Errors*: UsageError for variables and free texts: they are executed, or read as files, by what runs.
     """
     from prony.catalog.schema.entry import TextSetting
-    from prony.factors import variables_of
 
     kinds = known.servers[subject.server].settings
     if variables_of(subject.levels) or any(
@@ -177,8 +175,6 @@ def _load(workload: "Workload") -> LoadOptions:
 
     *Errors*: UsageError for one that `prony run --app` cannot ask for.
     """
-    from prony.model.workload import ClosedLoop, DurationStop, OpenLoop
-
     stop, request = workload.stop, workload.request
     more = workload.mix or workload.groups or workload.follow or workload.connection_requests
     if more or workload.connection_age_ns or not isinstance(stop, DurationStop) or request.body:

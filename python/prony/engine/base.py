@@ -4,9 +4,13 @@ Must not know how a generator works.
 
 >>> Engine.__name__
 'Engine'
+
+>>> OnLoss("partial").value
+'partial'
 """
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -67,3 +71,13 @@ class Engine(Protocol):
     def cancel(self) -> None:
         """Stop the running load, from any thread: ``run`` returns a Recording marked as interrupted."""
         ...
+
+
+# --- what becomes of a load that loses a generator --------------------------------------------------------
+
+
+class OnLoss(StrEnum):
+    """Nothing, or the account of the others."""
+
+    INVALID = "invalid"
+    PARTIAL = "partial"

@@ -12,22 +12,40 @@ import os
 import resource
 import signal
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import NoReturn
 
 from prony.model.shapes import Json
 from prony.sandbox import linux
-from prony.sandbox.cgroup.join import join
+from prony.sandbox.linux import join
 
 
-def handle_signals() -> None:
-    """Make SIGTERM and SIGINT raise KeyboardInterrupt from now on."""
+def run_cancellable(work: Callable[[int], None]) -> int:
+    """Do the work of a generator's process, which SIGTERM and SIGINT cancel, and return its exit status.
 
-    def cancel(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
+    An error is its last event. ``work`` gets the process that started this one.
+    """
+    parent = os.getppid()
+    signal.signal(signal.SIGTERM, _cancel)
+    signal.signal(signal.SIGINT, _cancel)
+    try:
+        work(parent)
+    except KeyboardInterrupt:
+        return _fail("cancelled", "the run was cancelled")
+    except Exception as error:  # the border of a process: an error not reported here is lost
+        return _fail(type(error).__name__, str(error))
+    return 0
 
-    signal.signal(signal.SIGTERM, cancel)
-    signal.signal(signal.SIGINT, cancel)
+
+def _cancel(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _fail(kind: str, message: str) -> int:
+    with contextlib.suppress(OSError):
+        say_event(error_event(kind, message))
+    return 1
 
 
 def take_seat(seat: Json, parent: int) -> None:
@@ -80,11 +98,9 @@ def say_line(line: bytes) -> None:
         data = data[os.write(1, data) :]
 
 
-def fail(kind: str, message: str) -> int:
-    """Report the error and return the exit status."""
-    with contextlib.suppress(OSError):
-        say_line(json.dumps(error_event(kind, message)).encode())
-    return 1
+def say_event(event: Json) -> None:
+    """Write an event to stdout."""
+    say_line(json.dumps(event).encode())
 
 
 def error_event(kind: str, message: str) -> Json:

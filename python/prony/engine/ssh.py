@@ -1,7 +1,7 @@
 """Runs Prony on another machine, by the system's ``ssh``, for a fleet and for a target. Must not know what
 runs there.
 
->>> Login("load1", user="prony", python="/opt/prony/bin/python").command("prony.x")[-3:]
+>>> command_there(SshHost(address="load1", python="/opt/prony/bin/python"), None, "prony.x")[-3:]
 ['--', 'load1', '/opt/prony/bin/python -P -m prony.x']
 """
 
@@ -10,9 +10,9 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO
 
+from prony.engine.fleet.hosts import SshHost
 from prony.errors import HostError
 
 _CONNECT_S = 10
@@ -21,30 +21,18 @@ _ALIVE_EVERY_S = 4
 _PARTS_OF_SSH_CONNECTION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """A machine as ssh reaches it. ``python``: an interpreter there that has Prony; ``config``: the file that
-    ssh reads in place of the user's own.
+def command_there(host: SshHost, config: str | None, module: str) -> list[str]:
+    """Return the command that runs ``module`` there. It asks for no password: there is nobody to type it.
+
+    ``config``: the file that ssh reads in place of the user's own. ssh gives the other side's shell one text,
+    in which each word is quoted.
     """
-
-    address: str
-    user: str | None = None
-    port: int | None = None
-    identity: str | None = None
-    python: str = "python3"
-    config: str | None = None
-
-    def command(self, module: str) -> list[str]:
-        """Return the command that runs ``module`` there. It asks for no password: there is nobody to type it.
-
-        ssh gives the other side's shell one text, in which each word is quoted.
-        """
-        options = (("-F", self.config), ("-p", self.port), ("-i", self.identity), ("-l", self.user))
-        asked = [word for option, value in options if value is not None for word in (option, str(value))]
-        settings = ("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}", f"ServerAliveInterval={_ALIVE_EVERY_S}")
-        usual = ["-T", *(word for one in settings for word in ("-o", one))]
-        remote = shlex.join([self.python, "-P", "-m", module])
-        return ["ssh", *usual, *asked, "--", self.address, remote]
+    options = (("-F", config), ("-p", host.port), ("-i", host.identity), ("-l", host.user))
+    asked = [word for option, value in options if value is not None for word in (option, str(value))]
+    settings = ("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}", f"ServerAliveInterval={_ALIVE_EVERY_S}")
+    usual = ["-T", *(word for one in settings for word in ("-o", one))]
+    remote = shlex.join([host.python, "-P", "-m", module])
+    return ["ssh", *usual, *asked, "--", host.address, remote]
 
 
 def started_process(

@@ -11,10 +11,8 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 
-from prony.host.environment import visible_environment
 from prony.host.facts.activity import Activity, activity, watch_machine
-from prony.host.facts.cgroups import cgroup
-from prony.host.facts.memory import memory
+from prony.host.facts.cgroups import cgroup, memory
 from prony.host.facts.network import interfaces, settings, sockets
 from prony.host.facts.processor import mitigations, processor
 from prony.host.facts.software import (
@@ -27,6 +25,7 @@ from prony.host.facts.software import (
     prony,
     python,
     virtualisation,
+    visible_environment,
 )
 from prony.host.read import unread
 from prony.model.facts import Fingerprint

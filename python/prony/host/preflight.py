@@ -21,8 +21,7 @@ from prony.host import checks
 from prony.host.checks import HostCheck
 from prony.host.cpus import available_cpus
 from prony.host.facts.activity import Activity, watch_machine
-from prony.host.facts.cgroups import cgroup
-from prony.host.facts.memory import memory
+from prony.host.facts.cgroups import cgroup, memory
 from prony.host.facts.network import sockets
 from prony.host.read import Fact, read_number, read_text
 

@@ -38,10 +38,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
+from prony.monitor.listeners import inode_of
 from prony.monitor.native import CompiledSource, NativeProcess
 from prony.monitor.processes import Identity, stat_fields
 from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
-from prony.monitor.workers import inode_of
 
 DATABASE, CACHE, SERVICE = "database", "cache", "service"
 _KNOWN: Mapping[str, tuple[str, ...]] = {

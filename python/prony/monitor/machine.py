@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.host.facts.memory import parse_meminfo
+from prony.host.facts.cgroups import parse_meminfo
 from prony.units import MICROSECOND_NS, SECOND_NS
 
 _CPUS = Path("/sys/devices/system/cpu")

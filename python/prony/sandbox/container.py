@@ -30,8 +30,13 @@ from prony.sandbox import journal
 from prony.sandbox.ceilings import ceilings, with_ceilings
 from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
-from prony.sandbox.containers.found import FoundEngine, limit_states, usable_engine
-from prony.sandbox.containers.image import hiding_options, limit_options
+from prony.sandbox.containers.image import (
+    FoundEngine,
+    hiding_options,
+    limit_options,
+    limit_states,
+    usable_engine,
+)
 from prony.sandbox.groups import TrialGroups, limits_asked
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network, read_network_settings, write_network_settings

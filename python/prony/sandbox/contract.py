@@ -10,7 +10,6 @@ Must not know how the subject was started.
 """
 
 import contextlib
-import http.client
 import os
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
-from prony.sandbox.exchange import NobodyThereError, Reply, exchange
+from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, Reply, exchange
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 
@@ -99,7 +98,7 @@ def _reply(check: Check, address: Address, timeout_s: float) -> Reply | str:
         return exchange(address, check.request, time.monotonic() + timeout_s)
     except TimeoutError:
         return f"{name}: no complete reply within {timeout_s:g} s"
-    except (OSError, http.client.HTTPException, NobodyThereError) as error:
+    except (OSError, BrokenReplyError, NobodyThereError) as error:
         return f"{name}: no complete reply: {error or type(error).__name__}"
 
 

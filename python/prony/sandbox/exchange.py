@@ -1,22 +1,23 @@
 """One request and its complete reply on a connection of its own; stops at once when the subject has ended.
 
-For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP/1. Must
+For readiness and contracts only. The engine encodes the request and reads the reply, as those of a load. Must
 not know subjects.
 
 >>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
+>>> headers_in(b"HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nServer: a\\r\\nX-Y:b\\r\\n\\r\\n")
+{'server': 'a', 'x-y': 'b'}
 """
 
-import http.client
-import io
 import json
 import os
+import re
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from prony.errors import EngineError
 from prony.model.address import Address, AddressKind, Tls, Wire
@@ -28,11 +29,16 @@ from prony.units import MIB
 _SLICE_S = 0.1
 # No contract has a longer reply, and a probe must not fill the memory.
 _LARGEST_REPLY_BYTES = 64 * MIB
-_PIECE_BYTES = 65536
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_INTERIM = re.compile(r"HTTP/1\.\d 1\d\d")
 
 
 class NobodyThereError(Exception):
     """The subject ended while its reply was awaited."""
+
+
+class BrokenReplyError(Exception):
+    """What came is no reply, or no whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,59 +54,31 @@ class Reply:
         return self.headers.get(name, "")
 
 
-class _Incoming(io.RawIOBase):
-    """What comes on a connection until ``deadline_s``, in the shape that http.client reads from."""
+class _Incoming:
+    """What comes on a connection until ``deadline_s``."""
 
     def __init__(self, connection: socket.socket, deadline_s: float, is_alive: Callable[[], bool]) -> None:
-        super().__init__()
         self._connection, self._deadline_s, self._is_alive = connection, deadline_s, is_alive
         self._left_bytes = _LARGEST_REPLY_BYTES
 
-    def take(self, most_bytes: int) -> bytes:
-        """Return what comes next; nothing at the end.
+    def take(self) -> bytes:
+        """Return whatever waits; nothing at the end.
 
-        *Errors*: OSError (TimeoutError after the deadline), NobodyThereError, HTTPException for too much.
+        *Errors*: OSError (TimeoutError after the deadline), NobodyThereError, BrokenReplyError for too much.
         """
         self._connection.settimeout(_SLICE_S)
         while time.monotonic() < self._deadline_s:
             try:
-                data = self._connection.recv(most_bytes)
+                data = self._connection.recv(MIB)
             except TimeoutError:
                 if not self._is_alive():
                     raise NobodyThereError from None
                 continue
             self._left_bytes -= len(data)
-            _refuse_longer(_LARGEST_REPLY_BYTES - self._left_bytes)
+            if self._left_bytes < 0:
+                raise BrokenReplyError(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
             return data
         raise TimeoutError
-
-    def makefile(self, _mode: str) -> "_Pieces":
-        """Return itself, as http.client asks for it."""
-        return _Pieces(self, _PIECE_BYTES)
-
-    def readable(self) -> bool:
-        """Return that it is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Take at most what fits into the buffer, and return how much that was."""
-        data = self.take(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
-class _Pieces(io.BufferedReader):
-    """Asks for no more at once than a reply may have: memory is taken for what is asked for."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read. *Errors*: as `_Incoming.take`."""
-        _refuse_longer(size or 0)
-        return super().read(size)
-
-
-def _refuse_longer(size: int) -> None:
-    if size > _LARGEST_REPLY_BYTES:
-        raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
 
 
 def connect(address: Address, timeout_s: float) -> socket.socket:
@@ -153,34 +131,7 @@ def request_bytes(request: Request, address: Address) -> bytes:
     *Errors*: EngineError for a request that the wire cannot express, and for HTTP/2, where it is not sent at
     once.
     """
-    return _render_http(request, address) if address.wire is Wire.HTTP else _encode(request, address)
-
-
-def _render_http(request: Request, address: Address) -> bytes:
-    given = {name.lower() for name, _ in request.headers}
-    host = f"[{address.host}]" if address.kind is AddressKind.TCP6 else address.host
-    body = request.body or b""
-    headers = [(name, value) for name, value in request.headers if name.lower() != "connection"]
-    if "host" not in given:
-        headers.insert(
-            0, ("Host", "localhost" if address.kind is AddressKind.UNIX else f"{host}:{address.port}")
-        )
-    if body and "content-length" not in given:
-        headers.append(("Content-Length", str(len(body))))
-    if "user-agent" not in given:
-        headers.append(("User-Agent", "prony"))
-    headers.append(("Connection", "close"))
-    lines = [
-        f"{request.method} {request.path} HTTP/1.1",
-        *(f"{name}: {value}" for name, value in headers),
-        "",
-        "",
-    ]
-    return "\r\n".join(lines).encode("latin-1") + body
-
-
-def _encode(request: Request, address: Address) -> bytes:
-    # Imported where it is used: most subjects speak HTTP/1.
+    # Imported where it is used: the supervisor starts without it.
     from prony import _engine
 
     try:
@@ -190,9 +141,10 @@ def _encode(request: Request, address: Address) -> bytes:
 
 
 def _specified(request: Request, address: Address) -> tuple[str, str]:
-    """Return target and request as the engine reads them."""
-    target, closing = encode_target(address), encode_request(replace(request, keep_alive=False))
-    return json.dumps(target), json.dumps(closing)
+    """Return target and request as the engine reads them; what is typed of the connection does not hold."""
+    headers = tuple((name, value) for name, value in request.headers if name.lower() != "connection")
+    closing = replace(request, headers=headers, keep_alive=False)
+    return json.dumps(encode_target(address)), json.dumps(encode_request(closing))
 
 
 class _Conversation(Protocol):
@@ -242,7 +194,7 @@ class _Stream:
         try:
             reply = self._stream.receive(data)
         except _engine.EngineError as error:
-            raise http.client.HTTPException(str(error)) from error
+            raise BrokenReplyError(str(error)) from error
         return Reply(*reply) if reply is not None else None
 
 
@@ -251,26 +203,23 @@ def exchange(
 ) -> Reply:
     """Return the reply to one request. ``deadline_s`` is a time of ``time.monotonic``.
 
-    *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not of
-    the address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
+    *Errors*: OSError (TimeoutError after the deadline), BrokenReplyError when the reply is not of the
+    address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
     """
     with connect(address, _left_s(deadline_s)) as connection:
         incoming = _Incoming(connection, deadline_s, is_alive)
-        if address.wire is Wire.HTTP:
-            _send(connection, request_bytes(request, address), deadline_s)
-            return _http_reply(incoming, request.method)
         conversation: _Conversation
         conversation = (_Stream if address.wire is Wire.HTTP2 else _Document)(request, address)
         while True:
             while pending := conversation.pending():
                 _send(connection, pending, deadline_s)
-            # Whatever waits already: a reply of most wires is read from its beginning each time.
-            data = incoming.take(MIB)
+            # All that waits already: a reply of most wires is read from its beginning each time.
+            data = incoming.take()
             reply = conversation.received(data)
             if reply is not None:
                 return reply
             if not data:
-                raise http.client.HTTPException("the connection ended before the reply did")
+                raise BrokenReplyError("the connection ended before the reply did")
 
 
 def _send(connection: socket.socket, data: bytes, deadline_s: float) -> None:
@@ -286,16 +235,6 @@ def _left_s(deadline_s: float) -> float:
     return max(deadline_s - time.monotonic(), _SLICE_S)
 
 
-def _http_reply(incoming: _Incoming, method: str) -> Reply:
-    response = http.client.HTTPResponse(incoming, method=method)  # type: ignore[arg-type]
-    try:
-        response.begin()
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        return Reply(response.status, response.read(), headers)
-    except ValueError as error:
-        raise http.client.HTTPException(f"it is no reply of HTTP: {error}") from error
-
-
 def _decode(received: bytes, wire: Wire, method: str, ended: bool) -> Reply | None:
     """Return the reply if it is complete. At the end of the stream it is complete, or never will be."""
     from prony import _engine
@@ -303,5 +242,17 @@ def _decode(received: bytes, wire: Wire, method: str, ended: bool) -> Reply | No
     try:
         reply = _engine.decode_reply(wire, method, received, ended)
     except _engine.EngineError as error:
-        raise http.client.HTTPException(str(error)) from error
-    return Reply(*reply) if reply is not None else None
+        raise BrokenReplyError(str(error)) from error
+    return None if reply is None else Reply(*reply, headers_in(received) if wire is Wire.HTTP else {})
+
+
+def headers_in(received: bytes) -> dict[str, str]:
+    """Return the headers of a reply over HTTP, by names in lower case, without those of heads before it."""
+    start = 0
+    while end := _END_OF_HEAD.search(received, start):
+        head = received[start : end.start()].decode("latin-1")
+        if not _INTERIM.match(head):
+            named = (line.partition(":") for line in head.splitlines()[1:])
+            return {name.strip().lower(): value.strip() for name, _, value in named}
+        start = end.end()
+    return {}

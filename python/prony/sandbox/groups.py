@@ -3,9 +3,15 @@
 Each part of a subject has a group of its own, so that its use is counted separately; the limits apply to the
 server. Must not know trials or plans.
 
+It changes nothing, except that it may move this process into a scope of systemd (``gain_cgroups``). Whether
+limits hold is tested later, when the machine is claimed.
+
 >>> with open_groups(SandboxChoice()) as groups:
 ...     groups is None
 True
+
+>>> sorted(look(()).absent)
+[]
 """
 
 import contextlib
@@ -19,7 +25,8 @@ from prony.sandbox.ceilings import with_ceilings
 from prony.sandbox.cgroup.base import ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, gain_cgroups
-from prony.sandbox.containers.found import limit_states
+from prony.sandbox.choice import Absent, Available
+from prony.sandbox.containers.image import find_engine, limit_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +163,22 @@ def require(states: Mapping[LimitName, LimitState], required: Collection[LimitNa
 def _limits(placement: Placement, choice: SandboxChoice) -> Limits:
     full = with_ceilings(choice)
     return Limits(placement.server_cpus, full.cpu_quota, full.memory_bytes, full.pids)
+
+
+# --- which kinds of sandbox this machine offers, found without disturbing other measurements --------------
+
+
+def look(kinds: Collection[SandboxKind]) -> Available:
+    """Return which of these kinds are available."""
+    if SandboxKind.CONTAINER in kinds:
+        engine = find_engine()
+        return Available({SandboxKind.CONTAINER: engine} if isinstance(engine, Absent) else {})
+    if SandboxKind.CGROUP not in kinds:
+        return Available()
+    tree = gain_cgroups()
+    if isinstance(tree, NoCgroups):
+        return Available({SandboxKind.CGROUP: Absent(tree.reason, tree.hint)})
+    try:
+        return Available(missing=tree.missing)
+    finally:
+        tree.close()

@@ -28,9 +28,8 @@ from prony.errors import HostError
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
-from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, parse_mark
-from prony.sandbox.cgroup.mounts import find_hierarchies
-from prony.sandbox.containers.engine import working_engines
+from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, find_hierarchies, parse_mark
+from prony.sandbox.containers.image import working_engines
 
 
 def clear_containers() -> list[str]:

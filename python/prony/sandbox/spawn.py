@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from prony.lines import json_object
 from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
-from prony.sandbox.cgroup.join import join
+from prony.sandbox.linux import join
 
 # The environment of a subject besides what its launch sets: nothing of the caller's, so that two users
 # measure the same.

@@ -12,7 +12,6 @@ Waits until a subject is ready: asks repeatedly, and stops at once when the subj
 """
 
 import contextlib
-import http.client
 import os
 import shlex
 import signal
@@ -33,7 +32,7 @@ from prony.model.shapes import Json
 from prony.sandbox import journal
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
-from prony.sandbox.exchange import NobodyThereError, connect, exchange
+from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, connect, exchange
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
@@ -119,7 +118,7 @@ def _attempt(subject: "RunningSubject", launch: Launch, request: Request) -> Cal
             reply = exchange(launch.address, request, deadline_s, lambda: subject.exit_reason() is None)
         except NobodyThereError:
             return "it ended"
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, BrokenReplyError) as error:
             return _say(error, launch.address)
         if reply.status < 500:
             return None

@@ -1,6 +1,6 @@
 """The parent of one subject, of one process or several; it leaves nothing of the subject behind.
 
-``python -m prony.sandbox.supervisor``. It reads its order as the first line of stdin, answers with lines of
+`prony.sandbox.pipe` starts it. It reads its order as the first line of stdin, answers with lines of
 JSON on stdout, and obeys further lines: ``{"stop": [{"signal": "SIGTERM", "timeout_s": 5.0}]}``, a rule for
 each process in the order, and ``{"log": true}``. The end of stdin means that Prony is gone: it kills the
 subject and exits. With ``--probe`` it only reports which namespaces are available.
@@ -13,6 +13,8 @@ A list on disk of the supervisor's descendants, for subjects without a PID names
 
 If Prony and the supervisor are both killed, nobody would find daemons that left their session; so their
 identities are written to a file.
+
+Standard library only: the supervisor imports it.
 
 >>> Census(None).take()
 
@@ -29,6 +31,9 @@ Keeps a bounded part of a subject's output: its first and its last bytes.
 >>> ring.add(b"abcdefghijkl")
 >>> ring.text()
 ('abcd\\n[... 4 bytes left out ...]\\nijkl', True)
+
+>>> sorted(probe_namespaces())
+['files', 'network', 'pids']
 """
 
 import contextlib
@@ -42,13 +47,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from prony.lines import Lines, json_object
 from prony.sandbox import linux
 from prony.sandbox.identity import Identity, descendants, identify
-from prony.sandbox.probe import probe_namespaces
-from prony.sandbox.spawn import SpawnOrder
+from prony.sandbox.spawn import SpawnOrder, report_failure
 from prony.sandbox.start import Started, start
 from prony.trees import sized, sizes
 from prony.units import KIB, MIB
@@ -454,5 +458,59 @@ def _say(event: dict[str, Any]) -> None:
             data = data[os.write(1, data) :]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+# --- which namespaces and mounts there are here, tested in a copy of the supervisor -----------------------
+
+
+def probe_namespaces() -> dict[str, Any]:
+    """Return, for each kind of namespace, and for read-only files in one, null when it is available, else why
+    not.
+    """
+
+    def own_network() -> None:
+        linux.unshare(linux.NEW_NETWORK)
+        linux.raise_loopback()
+
+    return {
+        "network": _try_in_child(own_network),
+        "pids": _try_in_child(lambda: _try_in_namespace(_own_proc)),
+        "files": _try_in_child(lambda: _try_in_namespace(_read_only_files)),
+    }
+
+
+def _try_in_namespace(action: Callable[[], None]) -> None:
+    linux.unshare(linux.NEW_PIDS)
+    reason = _try_in_child(action)
+    if reason is not None:
+        raise OSError(reason)
+
+
+def _own_proc() -> None:
+    linux.own_mounts()
+    linux.mount_own_proc()
+
+
+def _read_only_files() -> None:
+    linux.unshare(linux.NEW_EXCHANGES)
+    linux.own_mounts()
+    linux.make_read_only(["/"])
+
+
+def _try_in_child(action: Callable[[], None]) -> str | None:
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _run_and_exit(action, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    os.waitpid(pid, 0)
+    return str(json.loads(said)["reason"]) if said else None
+
+
+def _run_and_exit(action: Callable[[], None], failures: int) -> NoReturn:
+    try:
+        action()
+    except BaseException as error:  # nothing may escape: this is a copy of the supervisor
+        report_failure(failures, "probe", error)
+        os._exit(1)
+    os._exit(0)

@@ -45,7 +45,7 @@ class Study:
     """What to measure, and with what.
 
     ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared``: what folders
-    of apps say; ``jobs``: environments built at a time. ``sandbox``: why the plan has its sandbox, and which
+    of apps say. ``sandbox``: why the plan has its sandbox, and which
     limits must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry
     says.
     ``force``: measure even if the figures cannot be valid; the archive records that. ``retries``: how often a
@@ -65,7 +65,6 @@ class Study:
     python: Path | None = None
     declared: Mapping[str, Declared] = field(default_factory=dict)
     ready_timeout_ns: int | None = None
-    jobs: int = 2
     sandbox: Chosen = _AS_PLANNED
     force: bool = False
     retries: int = MOST_RETRIES

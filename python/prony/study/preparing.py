@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
-from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
-from prony.catalog.install.prepare import prepare
+from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
@@ -81,7 +80,7 @@ def prepare_subjects(study: Study, listener: StudyListener, seats: Seats) -> Pre
     *Errors*: UsageError for an app that cannot be read.
     """
     needs = _needs(study)
-    environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
+    environments = prepare(_requests(needs), study.user, listener.environment, jobs=2)
     ready: dict[str, Ready] = {}
     records: list[SubjectRecord] = []
     for subject in _subjects(study.plan):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from prony.catalog.install.plain import is_locked, lines_of_plain, plain_requirements
-from prony.catalog.install.resolve import LOCKS
+from prony.catalog.install.resolve import LOCKS, is_locked, lines_of_plain, plain_requirements
 
 HASH = f"--hash=sha256:{64 * 'a'}"
 

@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from prony.catalog.install import relock as module
-from prony.catalog.schema.loader import load_catalog
-from prony.catalog.schema.skeleton import write_skeleton
+from prony.catalog.install import resolve as module
+from prony.catalog.schema.loader import load_catalog, load_generator, write_skeleton
 from prony.errors import ExitCode, HostError
 
 
@@ -50,7 +49,7 @@ def test_without_names_all_that_came_with_prony_are_written_and_no_other(said, l
     write_skeleton("mine", load_catalog())
     assert said()[0] == 0
     assert {file.stem for file in locks.iterdir()} == built_in
-    assert module.main([]) == 0
+    assert module.relock(load_generator("python-scripts"))
     assert {file.stem for file in locks.iterdir()} == {*built_in, "python-scripts"}
 
 
@@ -75,7 +74,7 @@ def test_a_lock_is_resolved_for_the_python_that_the_server_asks_for(
         return SimpleNamespace(returncode=0, stdout="locked\n", stderr="")
 
     monkeypatch.setattr(module, "LOCKS", tmp_path)
-    monkeypatch.setattr("prony.catalog.install.relock.subprocess.run", run)
+    monkeypatch.setattr("prony.catalog.install.resolve.subprocess.run", run)
     entry = load_catalog().server(server)
     assert module.relock(entry)
     ((command, wanted),) = asked

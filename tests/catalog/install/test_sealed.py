@@ -176,7 +176,7 @@ def test_a_cache_that_who_runs_subjects_could_exchange_is_refused(user, folder):
 
 
 def test_the_copy_of_an_app_that_was_changed_is_made_anew(user):
-    from prony.catalog.install.apps import materialise_app
+    from prony.catalog.install.prepare import materialise_app
     from prony.catalog.schema.loader import load_catalog
 
     app = load_catalog().app("hello")

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prony.catalog.launch.commands import command_for_user
-from prony.catalog.launch.filling import Seat
-from prony.catalog.launch.processes import declared_facts, make_launch
+from prony.catalog.launch.processes import Seat, declared_facts, make_launch
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog.install.apps import materialise_app
+from prony.catalog.install.prepare import materialise_app
 from prony.catalog.schema.apps import folder_digest, user_app
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.launch.filling import Seat
-from prony.catalog.launch.processes import make_launch
+from prony.catalog.launch.processes import Seat, make_launch
 from prony.catalog.schema.command import (
     command_app,
     command_entry,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from prony.catalog.launch.processes import declared_facts
-from prony.catalog.schema.loader import load_catalog, load_server
-from prony.catalog.schema.skeleton import skeleton, write_skeleton
+from prony.catalog.schema.loader import load_catalog, load_server, skeleton, write_skeleton
 from prony.check import names_to_check
 from prony.errors import ExitCode, HostError, UsageError
 from prony.model.subject import Interface, Subject

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from prony.engine.answers import MachineFacts
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.model.facts import Fingerprint
 from prony.model.workload import EngineChoice

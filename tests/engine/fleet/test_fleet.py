@@ -16,11 +16,11 @@ from dask_workers import are_there, secure_scheduler
 from prony._engine import ReferenceServer
 from prony.analysis.drift import machine_key
 from prony.analysis.latency import latency_summaries
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError, HostError
 from prony.host.fingerprint import brief_fingerprint
 from prony.model.address import Address

@@ -13,11 +13,11 @@ import pytest
 
 from commands import ended, eventually, heed_all_signals_but
 from prony._engine import ReferenceServer
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat

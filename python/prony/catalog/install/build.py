@@ -27,9 +27,7 @@ from prony.catalog.install.interpreter import (
 )
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.old_pip import filled_by_pip
-from prony.catalog.install.plain import is_locked
-from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
-from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
+from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, is_locked, resolve_lock
 from prony.catalog.install.sealed import (
     Tree,
     change_since,
@@ -39,7 +37,7 @@ from prony.catalog.install.sealed import (
     sealed_copy,
     write_mark,
 )
-from prony.catalog.install.system import find_system, missing
+from prony.catalog.install.system import VERSION_UNKNOWN, find_programs, find_system, missing, try_system
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by

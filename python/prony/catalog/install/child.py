@@ -1,26 +1,111 @@
 """Runs commands as the users that build and run servers; collects their output and makes sure that they end.
 
 Must not know what they do.
+
+Pure, except that it reads pip's and uv's configuration files.
+
+>>> project_state(["six==1.17.0"], Path("/srv"))[:8]
+'e3b0c442'
+
+>>> sorted(hosts_in("https://me:word@mirror.example:8443/simple other"))
+[('mirror.example', 8443)]
 """
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from errno import EACCES, EINTR, ENOSPC
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment
 
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.indices import Ways, ways_out
-from prony.catalog.install.project import readable_project
+from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.errors import HostError
 from prony.runas import RunAs, builder_for, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
 from prony.sandbox.journal import open_run
 from prony.sandbox.pipe import Supervisor, SupervisorGoneError
 from prony.sandbox.relay import Relay
+from prony.trees import walk
+from prony.units import GIB
+
+# Each tool's own index, and where that has its files.
+_USUAL = {
+    "python": ("pypi.org", "files.pythonhosted.org"),
+    "go": ("proxy.golang.org", "sum.golang.org"),
+    "npm": ("registry.npmjs.org",),
+    "rust": ("index.crates.io", "static.crates.io"),
+}
+_OF_SETTINGS = frozenset(
+    (
+        *("uv_default_index", "uv_index", "uv_index_url", "uv_extra_index_url", "uv_find_links"),
+        *("goproxy", "gosumdb", "npm_config_registry"),
+    )
+)
+_ADDRESS = re.compile(r"(https?)://(?:[^/@\s]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d+))?")
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ``hosts`` that a build may reach, and the user's own ``proxies`` on the way to them."""
+
+    hosts: frozenset[tuple[str, int]] = frozenset()
+    proxies: Mapping[str, str] = field(default_factory=dict)
+
+
+def ways_out(environment: Mapping[str, str], more: Sequence[str] = ()) -> Ways:
+    """Return what a build may reach by the settings in ``environment`` and in the configuration files.
+
+    ``more``: the names of further hosts.
+    """
+    files = configuration_files(environment, home_folder())
+    settings = {**environment, **uv_settings(environment, files)}
+    values = [value for name, value in settings.items() if name.lower() in _OF_SETTINGS]
+    values += [_text(file) for file in _uv_files(environment)]
+    usual = {(host, 443) for hosts in _USUAL.values() for host in hosts}
+    named = {address for value in values for address in hosts_in(value)}
+    asked = {(host.lower(), port) for host in more for port in _PORTS.values()}
+    return Ways(frozenset(usual | named | asked), _proxies(settings))
+
+
+def hosts_in(text: str) -> frozenset[tuple[str, int]]:
+    """Return the hosts and ports of the addresses in ``text``."""
+    return frozenset(
+        (host.strip("[]").lower(), int(port or _PORTS[scheme]))
+        for scheme, host, port in _ADDRESS.findall(text)
+    )
+
+
+def _uv_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return uv's configuration files. *Source*: uv, Configuration files."""
+    chosen, base = environment.get("UV_CONFIG_FILE"), environment.get("XDG_CONFIG_HOME")
+    own = Path(chosen) if chosen else (Path(base) if base else home_folder() / ".config") / "uv" / "uv.toml"
+    return (own, Path("/etc/uv/uv.toml"))
+
+
+def _text(file: Path) -> str:
+    """Return the addresses in a file of uv's settings, whatever their keys are."""
+    try:
+        return str(tomllib.loads(file.read_text()))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return ""
+
+
+def _proxies(settings: Mapping[str, str]) -> Mapping[str, str]:
+    found = dict(getproxies_environment())
+    if settings.get("ALL_PROXY"):
+        found.setdefault("all", settings["ALL_PROXY"])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +308,65 @@ def _unreached(hosts: Sequence[str]) -> str:
         f"error: the build asked for {names}: no configured package index; "
         f"`--build-limits host={hosts[0].partition(':')[0]}` lets it"
     )
+
+
+# --- an app's folder as packages are built from it --------------------------------------------------------
+
+
+_SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
+# Beyond it the copy takes longer than anybody waits.
+_MOST_BYTES = GIB
+
+
+def project_state(lines: Iterable[str], folder: Path) -> str:
+    """Return a digest of the folders that the lines of a lock name: of each file's path, size and time."""
+    digest = hashlib.sha256()
+    for path in filter(None, (_path_in(line, folder) for line in lines)):
+        for file in _files(path):
+            found = file.lstat()
+            digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
+    """Return ``folder``, or ``copy`` with its files if ``user`` cannot enter it: those that anybody may read.
+
+    *Errors*: OSError; ValueError when it is too large.
+    """
+    if first_unreadable(folder, user) is None:
+        return folder
+    total = 0
+    for file in _files(folder):
+        found = file.lstat()
+        if not stat.S_ISREG(found.st_mode) or not found.st_mode & stat.S_IROTH:
+            continue
+        total += found.st_size
+        if total > _MOST_BYTES:
+            raise ValueError(
+                f"`{folder}` is too large to copy, and `{user.name}`, who builds, cannot enter it"
+            )
+        target = copy / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target, follow_symlinks=False)
+    return copy
+
+
+def _path_in(line: str, folder: Path) -> Path | None:
+    """Return what a line of a lock names on this machine.
+
+    >>> _path_in("-e ./mine", Path("/srv")), _path_in("mine @ file:///opt/mine", Path("/srv"))
+    (PosixPath('/srv/mine'), PosixPath('/opt/mine'))
+    """
+    name = line.removeprefix("-e ").partition(" @ ")[2] or line.removeprefix("-e ")
+    word = name.partition(" ")[0].partition("#")[0]
+    if word.startswith("file:"):
+        return Path(unquote(urlsplit(word).path))
+    return Path(os.path.normpath(folder / word)) if word.startswith((".", "/")) else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for inner, folders, names in walk(path):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        yield from (Path(inner, name) for name in sorted(names))

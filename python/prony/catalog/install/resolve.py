@@ -1,28 +1,44 @@
-"""Which exact packages an environment holds: a server's committed lock, or one resolved for a user's app.
+r"""Which exact packages an environment holds: a server's committed lock, or one resolved for a user's app.
 
 Must not know how environments are built.
+
+A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
+not know how packages are installed.
+
+Each lock that comes with Prony holds a server's pins and, unless the server needs a Python of its own, the
+requirements of all built-in apps, for every platform, with hashes and without the name of any package index.
+`relock` resolves again what a pin leaves open.
+
+>>> lines_of_plain("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
+('flask==3.1.3', "six>=1.2; python_version < '4'")
+>>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is None
+True
 """
 
 import hashlib
+import os
 import platform
 import re
-from collections.abc import Sequence
+import subprocess
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from prony.catalog import DATA, readable
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.child import FinishedCommand
+from prony.catalog.install.child import FinishedCommand, project_state
 from prony.catalog.install.environment import Declared
-from prony.catalog.install.interpreter import Interpreter
-from prony.catalog.install.plain import are_plain, is_locked, plain_requirements
-from prony.catalog.install.project import project_state
+from prony.catalog.install.interpreter import LEAST_OF_UV, OLDEST, Interpreter
+from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.drafts import write_whole
-from prony.runas import RunAs, make_passable
+from prony.errors import HostError, UsageError
+from prony.runas import RunAs, find_uv, make_passable
 from prony.temporary import temporary_folder
 
 LOCKS = DATA / "locks"
@@ -239,3 +255,112 @@ def _folder(user: RunAs) -> Path:
     folder = user.cache / "locks"
     make_passable(folder)
     return folder
+
+
+# --- requirements by which no package's code need run -----------------------------------------------------
+
+
+# Source: PEP 508, and requirements files of pip for `--hash`.
+# Not of an option.
+_DASH = r"(?<=[a-z0-9.])-(?=[a-z0-9])"
+_LINE = re.compile(
+    rf"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*"
+    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*)?(?:\s+--hash=sha256:[0-9a-f]{{64}})*",
+    re.IGNORECASE | re.ASCII,
+)
+_LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_JOINT = re.compile(r"\s*\\\n\s*")
+
+
+def lines_of_plain(text: str) -> tuple[str, ...] | None:
+    """Return the requirements in a file's text, each in a line; None: one of them is not plain."""
+    lines = (_COMMENT.sub("", line).strip() for line in _JOINT.sub(" ", text).splitlines())
+    found = tuple(line for line in lines if line)
+    return found if are_plain(found) else None
+
+
+def are_plain(lines: Iterable[str]) -> bool:
+    """Return whether these requirements are names with versions."""
+    return all(_LINE.fullmatch(line) for line in lines)
+
+
+def plain_requirements(file: Path) -> tuple[str, ...] | None:
+    """Return what a requirements.txt or a pyproject.toml asks for; None: it is not plain.
+
+    *Errors*: OSError.
+    """
+    text = file.read_text(errors="replace")
+    if file.name != "pyproject.toml":
+        return lines_of_plain(text) if file.suffix == ".txt" else None
+    try:
+        content = tomllib.loads(text)
+        project = content["project"]
+        is_static = "dependencies" not in project.get("dynamic", ()) and "uv" not in content.get("tool", {})
+        lines = tuple(str(line) for line in project.get("dependencies", ()))
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
+        return None
+    return lines if is_static and are_plain(lines) else None
+
+
+def is_locked(text: str) -> bool:
+    """Return whether each line of a lock is one version of a package, with its hashes."""
+    lines = lines_of_plain(text)
+    return lines is not None and all(_LOCKED.fullmatch(re.sub(r"\s+", " ", line)) for line in lines)
+
+
+# --- the locks that come with Prony -----------------------------------------------------------------------
+
+
+def relock(entry: ProcessEntry) -> bool:
+    """Write a new lock for an entry that comes with Prony, and return whether it has changed.
+
+    A server that the system installs has no lock.
+
+    *Errors*: UsageError when no set of packages satisfies it; HostError when it cannot be written.
+    """
+    if not isinstance(entry.install, PythonInstall):
+        return False
+    file = LOCKS / f"{entry.name}.txt"
+    text = _resolved(entry, entry.install)
+    if file.is_file() and file.read_text() == text:
+        return False
+    try:
+        write_whole(file, text)
+    except OSError as error:
+        raise HostError(f"cannot write `{file}`: {error.strerror}") from error
+    return True
+
+
+def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
+    wanted = [*install.requirements, *shared_requirements(entry)]
+    options = ["--generate-hashes", *_resolution(install.python)]
+    quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
+    known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    environment = known | uv_settings(os.environ, configuration_files(os.environ, home_folder()))
+    with NamedTemporaryFile("w", prefix="overrides-", suffix=".txt") as overrides:
+        overrides.writelines(f"{line}\n" for line in install.overrides)
+        overrides.flush()
+        done = subprocess.run(
+            [find_uv(), "pip", "compile", *options, *quiet, "--override", overrides.name, "-"],
+            input="\n".join(one for one in wanted if one not in install.hashes),
+            env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise UsageError(f"`{entry.name}` cannot be locked:\n{done.stderr}")
+    return done.stdout + "".join(_locked(one, digest) for one, digest in install.hashes.items())
+
+
+def _locked(requirement: str, digest: str) -> str:
+    return f"{requirement} \\\n    --hash={digest}\n"
+
+
+def _resolution(python: str | None) -> tuple[str, ...]:
+    """Return for what is resolved. uv knows no Python before 3.8; there an entry names all that it needs."""
+    oldest = ".".join(map(str, OLDEST))
+    if python and tuple(map(int, python.split("."))) < LEAST_OF_UV:
+        return ("--no-deps", "--python-version", oldest)
+    return ("--universal", "--python-version", python or oldest)

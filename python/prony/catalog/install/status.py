@@ -12,9 +12,8 @@ from pathlib import Path
 
 from prony.catalog.install.child import Children
 from prony.catalog.install.interpreter import is_there
-from prony.catalog.install.programs import find_programs, try_system
 from prony.catalog.install.resolve import committed_lock
-from prony.catalog.install.system import find_system, missing, wanted_python
+from prony.catalog.install.system import find_programs, find_system, missing, try_system, wanted_python
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import explained
 from prony.model.availability import INSTALLABLE, READY, Availability

@@ -193,10 +193,10 @@ def _tool_environment(user: RunAs) -> dict[str, str]:
     }
 
 
-def last_words(done: FinishedCommand, count: int = 12) -> str:
+def last_words(done: FinishedCommand) -> str:
     """Return the last lines of a command's standard error, or else of its standard output."""
     lines = [line.rstrip() for line in (done.log.strip() or done.output.strip()).splitlines()]
-    return "\n".join(lines[-count:])
+    return "\n".join(lines[-12:])
 
 
 def cause(done: FinishedCommand) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from prony.catalog.launch.filling import (
+from prony.catalog.launch.processes import (
     Seat,
     Values,
     arguments,
@@ -40,7 +40,6 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     subject: Subject,
     app_dir: str,
     cpus: int,
-    host: str = "127.0.0.1",
     port: int = PORT,
     programs: Mapping[str, str] | None = None,
 ) -> str:
@@ -54,7 +53,7 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     *Errors*: UsageError as `make_launch`.
     """
     settings = resolved_settings(entry, subject, cpus)
-    seat = Seat(Address(host, port), app_dir, ".", cpus, root=subject.app.root)
+    seat = Seat(Address("127.0.0.1", port), app_dir, ".", cpus, root=subject.app.root)
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
     places = {
         "python": f"python{version or ''}",

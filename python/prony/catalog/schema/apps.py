@@ -108,10 +108,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     folder: Path,
     interface: Interface,
     *,
-    requirements: Sequence[str] = (),
     contract: Contract = Contract(),
     environment: Mapping[str, str] | None = None,
-    name: str | None = None,
     root: str = "",
     call: str = "",
 ) -> App:
@@ -141,12 +139,11 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
             hint=_near_module(folder / root, target),
         )
     return App(
-        name=name or app_name(module),
+        name=app_name(module),
         title=target,
         folder=str(folder),
         targets={interface: FACTORY_TARGET if call else target},
         factory=f"{target}{call}" if call else "",
-        requirements=tuple(requirements),
         contract=contract,
         environment=dict(environment or {}),
         digest=folder_digest(folder),

@@ -3,6 +3,7 @@
 Must not know environments or users. Files are read when `load_catalog` is called, never at import.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -14,7 +15,7 @@ from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
-from prony.errors import UsageError
+from prony.errors import HostError, UsageError
 from prony.model.subject import App, Frontend, Interface
 
 BUILT_IN_SERVERS = DATA / "servers"
@@ -336,3 +337,71 @@ def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> UsageErr
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     shown = f"did you mean {' or '.join(f'`{found}`' for found in near)}?" if near else ""
     return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} {where}".strip())
+
+
+# --- A first entry for a user -----------------------------------------------------------------------------
+
+
+_TEXT = Path(__file__).parent / "skeleton.toml"
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST_NAME = 64
+
+
+# Of each other interface the plainest entry that comes with Prony, to be changed.
+_LIKE = {
+    Interface.ASGI: "uvicorn",
+    Interface.PSGI: "http-server-psgi",
+    Interface.PHP: "uwsgi-php",
+    Interface.NONE: "node-http",
+}
+_HEAD = """\
+# A server for Prony: a copy of {like}'s entry, which works as it is.
+# Change what differs, then try it:  prony servers --check {name}
+# All keys: docs/reference/catalogue-format.md
+
+name = "{name}"
+"""
+
+
+def skeleton(name: str, interface: Interface = Interface.WSGI) -> str:
+    """Return the text of an entry called ``name``, which calls its app by ``interface``."""
+    if interface is Interface.WSGI:
+        return _TEXT.read_text(encoding="utf-8").replace("NAME", name)
+    like = _LIKE[interface]
+    _, _, rest = (BUILT_IN_SERVERS / f"{like}.toml").read_text(encoding="utf-8").partition("\n")
+    return _HEAD.format(name=name, like=like) + rest
+
+
+def write_skeleton(
+    name: str, catalog: Catalog, folder: Path = OWN_FOLDER, interface: Interface = Interface.WSGI
+) -> Path:
+    """Write the entry ``name`` into ``folder`` and return its file.
+
+    *Errors*: UsageError for an invalid name, or one that a server or a file already has; HostError when it
+    cannot be written.
+    """
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f"`--new {name}`: expected a name of small letters, digits and single hyphens, "
+            f"at most {_LONGEST_NAME} characters"
+        )
+    if _is_taken(name, catalog):
+        raise UsageError(f"`--new {name}`: a server of that name exists; expected a new name")
+    file = folder / f"{name}.toml"
+    try:
+        folder.mkdir(exist_ok=True)
+        with file.open("x", encoding="utf-8") as new:
+            new.write(skeleton(name, interface))
+    except FileExistsError:
+        raise UsageError(f"`{file}` already exists; expected a new name") from None
+    except OSError as error:
+        raise HostError(f"cannot write `{file}`: {error.strerror}") from error
+    return file
+
+
+def _is_taken(name: str, catalog: Catalog) -> bool:
+    try:
+        catalog.find(name)
+    except UsageError:
+        return False
+    return True

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from prony.engine.external import ab, fortio, h2load, hey, k6, oha, vegeta, weighttp, wrk
 from prony.engine.external.tool import Tool
 
-__all__ = ["TOOLS"]
-
 TOOLS: Mapping[str, Tool] = {
     "wrk": wrk.TOOL,
     "ab": ab.TOOL,

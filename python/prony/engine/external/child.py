@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
+from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, say_line, take_seat
 from prony.model.shapes import Json
 from prony.sandbox import linux
 from prony.units import nanoseconds, seconds
@@ -38,21 +38,17 @@ _INTERRUPTED_S = 3.0
 
 def main() -> int:
     """Take the seat, run, and write the result."""
-    parent = os.getppid()
-    handle_signals()
-    try:
-        order = json.loads(sys.stdin.buffer.readline())
-        # This loads the C library before the user changes.
-        take_seat(order["seat"], parent)
-        cancel_at_end_of_stdin()
-        _say({"event": "started"})
-        told = [_run(run, order["seat"]["folder"]) for run in order["runs"]]
-        _say({"event": "recording", "recording": told[-1]})
-    except KeyboardInterrupt:
-        return fail("cancelled", "the run was cancelled")
-    except Exception as error:  # the border of a process: an error not reported here is lost
-        return fail(type(error).__name__, str(error))
-    return 0
+    return run_cancellable(_run_all)
+
+
+def _run_all(parent: int) -> None:
+    order = json.loads(sys.stdin.buffer.readline())
+    # This loads the C library before the user changes.
+    take_seat(order["seat"], parent)
+    cancel_at_end_of_stdin()
+    say_event({"event": "started"})
+    told = [_run(run, order["seat"]["folder"]) for run in order["runs"]]
+    say_event({"event": "recording", "recording": told[-1]})
 
 
 def _run(run: Json, below: str | None) -> Json:
@@ -157,7 +153,7 @@ def _listened(process: "subprocess.Popen[bytes]", kept: IO[bytes]) -> Json:
 
 def _mark(event: str) -> int:
     now_ns = time.monotonic_ns()
-    _say({"event": event, "monotonic_ns": now_ns})
+    say_event({"event": event, "monotonic_ns": now_ns})
     return now_ns
 
 
@@ -172,11 +168,3 @@ def _read(path: Path) -> str:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _say(event: Json) -> None:
-    say_line(json.dumps(event).encode())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.recording import Completed
 from prony.model.shapes import Json
-from prony.model.workload import Arrivals, ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
+from prony.model.workload import Arrivals, CountStop, DurationStop, OpenLoop, Workload
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 
@@ -27,7 +27,6 @@ class Abilities:
     header as often as it gets it, not its last value alone.
     """
 
-    closed: bool = True
     open: bool = False
     duration: bool = True
     count: bool = True
@@ -227,7 +226,6 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("is only used with certificates that are verified", address.tls and not address.tls.verify),
             ("is only used without a certificate of its own", address.tls and address.tls.certificate_file),
             ("cannot connect to a Unix socket", address.kind is AddressKind.UNIX),
-            ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
             ("has no Poisson arrivals", _is_poisson(workload)),
             ("cannot change its load in stages", bool(workload.loop.stages)),

@@ -7,5 +7,3 @@ others are pure. Must not know trials.
 >>> fleet_of("local:4").workers
 4
 """
-
-__all__: list[str] = []

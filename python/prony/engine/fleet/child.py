@@ -1,6 +1,6 @@
 """The generators of one trial, and what leads them, as processes of their own.
 
-``python -m prony.engine.fleet.child``. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
+`prony.engine.child_process` starts it. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
 generators on this machine, ``fleet``, ``threads`` of each generator, ``limit_ns``; on stdout what
 `prony.engine.child` writes. Generators of this machine take their seats; this process and Dask's workers take
 the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens. Must
@@ -11,39 +11,34 @@ not know trials.
 """
 
 import json
-import os
 import sys
 
+from prony.engine.base import OnLoss
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
-from prony.engine.fleet.loss import OnLoss
-from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
-from prony.model.shapes import Json, encode
+from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
+from prony.model.shapes import encode
 from prony.model.workload import EngineChoice
 from prony.version import prony_version
 
 
 def main() -> int:
     """Start the generators, take the seat, lead them, and write the result."""
-    parent = os.getppid()
-    handle_signals()
-    try:
-        order = json.loads(sys.stdin.buffer.readline())
-        _import_all()
-        fleet = decode_fleet(order["fleet"])
-        with summoned(fleet, order["seats"]) as connected:
-            take_seat({**order["seat"], "network_namespace": None}, parent)
-            cancel_at_end_of_stdin()
-            engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
-            with connected() as cluster:
-                recording = engine.share(cluster, order["spec"], order["limit_ns"], _say)
-        _say({"event": "recording", "recording": encode(recording)})
-    except KeyboardInterrupt:
-        return fail("cancelled", "the run was cancelled")
-    except Exception as error:  # the border of a process: an error not reported here is lost
-        return fail(type(error).__name__, str(error))
-    return 0
+    return run_cancellable(_lead)
+
+
+def _lead(parent: int) -> None:
+    order = json.loads(sys.stdin.buffer.readline())
+    _import_all()
+    fleet = decode_fleet(order["fleet"])
+    with summoned(fleet, order["seats"]) as connected:
+        take_seat({**order["seat"], "network_namespace": None}, parent)
+        cancel_at_end_of_stdin()
+        engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
+        with connected() as cluster:
+            recording = engine.share(cluster, order["spec"], order["limit_ns"], say_event)
+    say_event({"event": "recording", "recording": encode(recording)})
 
 
 def _import_all() -> None:
@@ -51,11 +46,3 @@ def _import_all() -> None:
     import prony._engine  # noqa: F401
 
     prony_version()
-
-
-def _say(event: Json) -> None:
-    say_line(json.dumps(event).encode())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -50,7 +50,7 @@ class ClockDrift:
     high_ppm: float
 
 
-def offset_at(probes: Sequence[Probe], at_ns: int, most_drift_ppm: int = MOST_DRIFT_PPM) -> Offset | None:
+def offset_at(probes: Sequence[Probe], at_ns: int) -> Offset | None:
     """Return the offset at a moment of this clock; null without a probe, or where they contradict each other.
 
     *Definition*: a probe that was sent at s, received at r and read w bounds the offset by [w - r, w - s] at
@@ -58,10 +58,10 @@ def offset_at(probes: Sequence[Probe], at_ns: int, most_drift_ppm: int = MOST_DR
     r. All hold at once, so the offset lies where they overlap: the middle of that is returned, and half its
     width.
 
-    *Assumptions*: the clocks drift apart by at most ``most_drift_ppm``, and neither jumps; a machine that was
+    *Assumptions*: the clocks drift apart by at most MOST_DRIFT_PPM, and neither jumps; a machine that was
     suspended contradicts itself. That the ways take equally long is not assumed.
     """
-    bounds = [_bounds(probe, at_ns, most_drift_ppm) for probe in probes]
+    bounds = [_bounds(probe, at_ns) for probe in probes]
     low = max((low for low, _ in bounds), default=1)
     high = min((high for _, high in bounds), default=0)
     if low > high:
@@ -69,10 +69,10 @@ def offset_at(probes: Sequence[Probe], at_ns: int, most_drift_ppm: int = MOST_DR
     return Offset((low + high) // 2, (high - low + 1) // 2)
 
 
-def _bounds(probe: Probe, at_ns: int, most_drift_ppm: int) -> tuple[int, int]:
+def _bounds(probe: Probe, at_ns: int) -> tuple[int, int]:
     # Within the round trip it is not known when the clock was read: the farther end counts.
     age_ns = max(abs(at_ns - probe.sent_ns), abs(at_ns - probe.received_ns))
-    wider_ns = -(-age_ns * most_drift_ppm // _MILLION) + _ROUNDING
+    wider_ns = -(-age_ns * MOST_DRIFT_PPM // _MILLION) + _ROUNDING
     return probe.remote_ns - probe.received_ns - wider_ns, probe.remote_ns - probe.sent_ns + wider_ns
 
 

@@ -21,13 +21,12 @@ from dataclasses import replace
 
 from prony.analysis.latency import EMPTY, read_distribution, summarise
 from prony.engine.answers import PHASES, MachineFacts, event_in, progress_in, read_answer, text_of
-from prony.engine.base import OnEvent, recording_of
+from prony.engine.base import OnEvent, OnLoss, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
 from prony.engine.fleet.cluster import Cluster, Submission, opened
-from prony.engine.fleet.liveness import Liveness
-from prony.engine.fleet.loss import OnLoss
+from prony.engine.fleet.member import Liveness
 from prony.errors import EngineError
 from prony.escapes import shortened
 from prony.model.address import Address

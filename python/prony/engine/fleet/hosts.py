@@ -26,18 +26,24 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Host(_Table):
-    """One machine. ``address``: as ssh takes it; ``name``: in reports, null: its address; ``python``: an
-    interpreter there that has Prony; ``certificates``: the folder of certificates there; ``workers``:
-    generators, each a process.
+class SshHost(_Table):
+    """A machine as ssh reaches it. ``address``: as ssh takes it; ``python``: an interpreter there that has
+    Prony.
     """
 
     address: _Name
-    name: _Name | None = None
     user: _Name | None = None
     port: _Port | None = None
     identity: _Line | None = None
     python: _Line = "python3"
+
+
+class Host(SshHost):
+    """One machine of a fleet. ``name``: in reports, null: its address; ``certificates``: the folder of
+    certificates there; ``workers``: generators, each a process.
+    """
+
+    name: _Name | None = None
     certificates: _Line = "fleet-certificates"
     workers: Annotated[int, Field(ge=1, le=64)] = 1
 
@@ -48,17 +54,11 @@ class Host(_Table):
         return (name,) if self.workers == 1 else tuple(f"{name}-{k + 1}" for k in range(self.workers))
 
 
-class TargetHost(_Table):
-    """The machine of ``prony run --target``. ``address``: as ssh takes it; ``python``: an interpreter there
-    that has Prony; ``listen``: the address there at which servers take the load, null: the one that ssh
-    reached.
+class TargetHost(SshHost):
+    """The machine of ``prony run --target``. ``listen``: the address there at which servers take the load,
+    null: the one that ssh reached.
     """
 
-    address: _Name
-    user: _Name | None = None
-    port: _Port | None = None
-    identity: _Line | None = None
-    python: _Line = "python3"
     ssh_config: _Line | None = None
     listen: _Name | None = None
 

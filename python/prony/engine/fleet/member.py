@@ -2,8 +2,17 @@
 
 Runs in Dask's worker process; must not know Dask.
 
+Pure: it is given the time.
+
 >>> FleetMember(lambda beat: None, HereGenerator()).clock() > 0
 True
+
+>>> watch = Liveness(["a", "b"], now_ns=0, silence_ns=1000)
+>>> watch.look(600)
+()
+>>> watch.beat("a")
+>>> watch.look(1200), watch.look(1400)
+(('b',), ())
 """
 
 import contextlib
@@ -13,18 +22,60 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from prony.engine.answers import with_authority
 from prony.engine.child_process import Child
-from prony.engine.fleet.liveness import BEAT_EVERY_S
 from prony.errors import EngineError
 from prony.host.fingerprint import generator_fingerprint
 from prony.model.shapes import Json, encode
-from prony.units import DAY_NS, SECOND_NS
+from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS
 from prony.version import prony_version
+
+BEAT_EVERY_S = 0.2
+SILENCE_NS = 1200 * MILLISECOND_NS
+"""Six beats: a loss is noticed in less than 1.5 s, and a machine that is saturated has time to beat."""
+
+# Between two looks. What lies beyond that, this side was stopped or starved itself, and heard nobody.
+_LONGEST_STEP_NS = 300 * MILLISECOND_NS
+
+
+class Liveness:
+    """Looks for the silent; ``beat`` may be called from any thread.
+
+    ``grace_ns``: so much more time there is for the first beat.
+    """
+
+    def __init__(
+        self, names: Iterable[str], now_ns: int, silence_ns: int = SILENCE_NS, grace_ns: int = 0
+    ) -> None:
+        self._silence_ns = silence_ns
+        self._last_look_ns = now_ns
+        self._awake_ns = 0
+        self._heard_ns = dict.fromkeys(names, grace_ns)
+
+    def beat(self, name: str, grace_ns: int = 0) -> None:
+        """Note a sign of life; until the next one there may be so much more silence."""
+        if name in self._heard_ns:
+            self._heard_ns[name] = self._awake_ns + grace_ns
+
+    def ended(self, name: str) -> None:
+        """Expect no more of this one."""
+        self._heard_ns.pop(name, None)
+
+    def look(self, now_ns: int) -> tuple[str, ...]:
+        """Return who is newly lost."""
+        self._awake_ns += min(now_ns - self._last_look_ns, _LONGEST_STEP_NS)
+        self._last_look_ns = now_ns
+        lost = tuple(
+            name for name, heard_ns in self._heard_ns.items() if self._awake_ns - heard_ns > self._silence_ns
+        )
+        for name in lost:
+            self.ended(name)
+        return lost
+
 
 # The other side reads the clock every second: without it, nobody waits for the load any more.
 _LEASE_NS = 5 * SECOND_NS

@@ -19,7 +19,7 @@ from typing import IO
 
 from prony.engine.child_process import boot_command
 from prony.engine.fleet.hosts import Host
-from prony.engine.ssh import Login, end_of, started_process
+from prony.engine.ssh import command_there, end_of, started_process
 from prony.errors import EngineError
 from prony.model.shapes import Json
 
@@ -59,7 +59,7 @@ def here_command() -> list[str]:
 
 def ssh_command(host: Host, config: str | None) -> list[str]:
     """Return the command of a worker on another machine."""
-    return Login(host.address, host.user, host.port, host.identity, host.python, config).command(_MODULE)
+    return command_there(host, config, _MODULE)
 
 
 @contextlib.contextmanager

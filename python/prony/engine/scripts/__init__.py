@@ -18,8 +18,6 @@ from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, 
 from prony.model.recording import Completed
 from prony.model.shapes import Json
 
-__all__ = ["SCRIPTS"]
-
 _CODE = Path(__file__).parent / "python-scripts"
 _SHARED = ("tally.py", "with_requests.py", "with_aiohttp.py")
 

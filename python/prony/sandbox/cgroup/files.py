@@ -2,6 +2,8 @@
 
 Must not know what the files mean.
 
+Pure: the caller passes the texts. *Source*: proc_pid_mountinfo(5); cgroups(7), "/proc/pid/cgroup".
+
 >>> KernelFiles().folders(Path("/proc/self/fdinfo"))
 []
 
@@ -22,15 +24,30 @@ boot; both are valid only in their PID namespace.
 'prony-0e6f1d4c5a3b4c2d9e8f7a6b5c4d3e2f-7-123-4026531836'
 >>> parse_mark(str(mark)) == mark, parse_mark("prony-7")
 (True, None)
+
+>>> parse_flat("nr_periods 3\\nnr_throttled 1\\n")["nr_throttled"]
+1
+>>> parse_flat("some avg10=0.00 total=17\\n")["some.total"]
+17
+>>> parse_flat("42\\n")
+{'': 42}
+
+>>> line = "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
+>>> found = find_hierarchies(line, "0::/user.slice/a.scope")
+>>> found[0].version, str(found[0].folder)
+('v2', '/sys/fs/cgroup/user.slice/a.scope')
 """
 
 import errno
 import os
 import re
 import uuid
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple, Protocol
 
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.identity import Identity, boot_id, identify, pid_namespace
 
 _MARK_NAME = re.compile(r"prony-([0-9a-f]{32})-([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9]{1,20})")
@@ -185,3 +202,145 @@ def reason_of(error: OSError, folder: Path) -> str:
             return f"this process already has a subtree in `{folder.parent}`"
         case _:
             return f"cannot create the group `{folder}`: {error.strerror}"
+
+
+# --- how the kernel's files become counters ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: the counter of each of its keys (the empty key: the whole file), and a factor."""
+
+    controller: str
+    file: str
+    fields: Mapping[str, tuple[str, int]]
+
+
+def parse_flat(text: str) -> dict[str, int]:
+    """Return the numbers of a file of one number, of pairs, or of ``some total=1`` (PSI), by key."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        pairs = [word.partition("=") for word in words if "=" in word]
+        if pairs:
+            found.update((f"{words[0]}.{key}", int(value)) for key, _, value in pairs if value.isdigit())
+        elif words and words[-1].isdigit():
+            found["" if len(words) == 1 else words[0]] = int(words[-1])
+    return found
+
+
+def read_sources(
+    files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
+) -> CountersReading:
+    """Return the counters in a group's files; ``folder_of`` returns null for a missing controller."""
+    values: dict[str, int] = {}
+    missing: dict[str, str] = {}
+    for source in sources:
+        folder = folder_of(source.controller)
+        if folder is None:
+            missing.update(dict.fromkeys(source.fields, f"no controller `{source.controller}`"))
+            continue
+        try:
+            found = parse_flat(files.read(folder / source.file))
+        except OSError as error:
+            missing.update(dict.fromkeys(source.fields, f"cannot read `{source.file}`: {error.strerror}"))
+            continue
+        for name, (key, factor) in source.fields.items():
+            if key in found:
+                values[name] = found[key] * factor
+            else:
+                missing[name] = f"this kernel's `{source.file}` has no `{key}`"
+    return CountersReading(values, missing)
+
+
+def merge(readings: list[CountersReading]) -> Counters:
+    """Return the counters of several back ends; the first one wins, because v2 is more precise."""
+    values: dict[str, int] = {}
+    for reading in reversed(readings):
+        values.update(reading.values)
+    missing = {
+        name: "; ".join(dict.fromkeys(one.missing[name] for one in readings if name in one.missing))
+        for name in Counters.names()
+        if name not in values
+    }
+    return Counters(**values, missing=missing)
+
+
+# --- which cgroup hierarchies are mounted, and where in them this process is ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """One mounted hierarchy. ``controllers``: of v1; v2 lists them in its files.
+
+    ``folder`` is the group of the process; null where that is outside of the mounted part.
+    """
+
+    version: Literal["v1", "v2"]
+    controllers: frozenset[str]
+    mount: Path
+    folder: Path | None
+
+
+class _Mount(NamedTuple):
+    root: str
+    place: str
+    kind: str
+    options: frozenset[str]
+
+
+def find_hierarchies(mountinfo: str, cgroup: str) -> tuple[Hierarchy, ...]:
+    """Return the hierarchies that /proc/self/mountinfo and /proc/self/cgroup name, v2 before v1."""
+    own = _own_groups(cgroup)
+    found: dict[tuple[str, frozenset[str]], Hierarchy] = {}
+    for mount in filter(None, map(_parse_mount, mountinfo.splitlines())):
+        hierarchy = _hierarchy(mount, own)
+        if hierarchy is None:
+            continue
+        key = (hierarchy.version, hierarchy.controllers)
+        # A hierarchy may be mounted twice: prefer a mount that shows this process.
+        if key not in found or found[key].folder is None:
+            found[key] = hierarchy
+    return tuple(sorted(found.values(), key=lambda one: (one.version != "v2", str(one.mount))))
+
+
+def _parse_mount(line: str) -> _Mount | None:
+    fields, _, rest = line.partition(" - ")
+    left, right = fields.split(" "), rest.split(" ")
+    if len(left) < 6 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):
+        return None
+    return _Mount(_unescape(left[3]), _unescape(left[4]), right[0], frozenset(right[2].split(",")))
+
+
+def _own_groups(text: str) -> dict[str, str]:
+    """Return the process's group by controller; under the empty name: its group in v2."""
+    groups = {}
+    for line in text.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    return groups
+
+
+def _hierarchy(mount: _Mount, own: dict[str, str]) -> Hierarchy | None:
+    if mount.kind == "cgroup2":
+        return Hierarchy("v2", frozenset(), Path(mount.place), _folder(mount, own.get("")))
+    controllers = frozenset(name for name in mount.options if name in own)
+    if not controllers:
+        return None
+    return Hierarchy("v1", controllers, Path(mount.place), _folder(mount, own[min(controllers)]))
+
+
+def _folder(mount: _Mount, group: str | None) -> Path | None:
+    # In a container only a part of the hierarchy is mounted: `root` names the part.
+    if group is None or ".." in PurePosixPath(group).parts:
+        return None
+    path, root = PurePosixPath(group), PurePosixPath(mount.root)
+    if not path.is_relative_to(root):
+        return None
+    return Path(mount.place) / path.relative_to(root)
+
+
+def _unescape(text: str) -> str:
+    """Return a path of mountinfo; blanks are written there as ``\\040``."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

@@ -26,9 +26,15 @@ from typing import Literal, Self
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
-from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, own_mark, part_folder
-from prony.sandbox.cgroup.mounts import Hierarchy, find_hierarchies
-from prony.sandbox.cgroup.sources import merge
+from prony.sandbox.cgroup.files import (
+    CgroupFiles,
+    Hierarchy,
+    KernelFiles,
+    find_hierarchies,
+    merge,
+    own_mark,
+    part_folder,
+)
 from prony.sandbox.cgroup.v1 import USED, V1, open_v1
 from prony.sandbox.cgroup.v2 import V2, open_v2
 

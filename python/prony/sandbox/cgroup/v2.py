@@ -19,9 +19,15 @@ from pathlib import Path
 from typing import Final, Literal
 
 from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
-from prony.sandbox.cgroup.files import CgroupFiles, part_folder, reason_of, write_cpus
-from prony.sandbox.cgroup.mounts import Hierarchy
-from prony.sandbox.cgroup.sources import Source, read_sources
+from prony.sandbox.cgroup.files import (
+    CgroupFiles,
+    Hierarchy,
+    Source,
+    part_folder,
+    read_sources,
+    reason_of,
+    write_cpus,
+)
 
 LEAF = "prony"
 _LIMITED_BY: Mapping[LimitName, str] = {

@@ -7,6 +7,12 @@ Must not know what is mounted when.
 
 >>> limit_options(Limits(cpu_quota=1.5, pids=9))
 ['--cpus', '1.5', '--pids-limit', '9']
+
+>>> ContainerEngine("/usr/local/bin/docker").name
+'docker'
+
+>>> find_engine.__name__
+'find_engine'
 """
 
 import contextlib
@@ -15,16 +21,98 @@ import hashlib
 import io
 import os
 import resource
+import secrets
+import shutil
+import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 
 import prony
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import Limits
-from prony.sandbox.containers.engine import LABEL, ContainerEngine, working_engines
+from prony.model.sandbox import LimitState
+from prony.sandbox.cgroup.base import LimitName, Limits
+from prony.sandbox.cgroup.files import own_mark
+from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
+from prony.sandbox.choice import Absent
+from prony.temporary import temporary_folder
+
+_PROGRAMS = ("docker", "podman")
+_TIMEOUT_S = 60.0
+# The label of Prony's containers; its value is the mark of the Prony that created them.
+LABEL = "prony"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEngine:
+    """A container engine. ``program``: where its command is."""
+
+    program: str
+
+    @property
+    def name(self) -> str:
+        """Its name: ``docker`` or ``podman``."""
+        return Path(self.program).name
+
+    def ask(self, *arguments: str, given: bytes | None = None) -> str:
+        """Return what a command of the engine prints; ``given`` is its input.
+
+        *Errors*: HostError with the last line of its output.
+        """
+        try:
+            done = subprocess.run(
+                [self.program, *arguments],
+                input=given or b"",
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise HostError(f"`{self.name} {arguments[0]}`: {error}") from error
+        if done.returncode:
+            raise HostError(f"`{self.name} {arguments[0]}`: {_last_line(done.stderr)}")
+        return done.stdout.decode().strip()
+
+    def containers(self) -> dict[str, str]:
+        """Return the marks of all containers of any Prony, by container id.
+
+        *Errors*: HostError.
+        """
+        found = self.ask("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
+        template = f'{{{{index .Config.Labels "{LABEL}"}}}}'
+        marks = {}
+        for one in found:
+            # It may have ended in the meantime.
+            with contextlib.suppress(HostError):
+                marks[one] = self.ask("inspect", "--format", template, one)
+        return marks
+
+    def remove(self, container: str) -> str | None:
+        """Kill a container and remove it; return null when it is gone, else why not."""
+        try:
+            self.ask("rm", "--force", "--volumes", container)
+        except HostError as error:
+            # No such container: that is the goal.
+            return None if "no such container" in error.message.lower() else error.message
+        return None
+
+
+def working_engines() -> Iterator[ContainerEngine]:
+    """Yield the engines whose commands are on PATH; they may not work."""
+    for name in _PROGRAMS:
+        program = shutil.which(name)
+        if program is not None:
+            yield ContainerEngine(program)
+
+
+def _last_line(stderr: bytes) -> str:
+    lines = stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("Error: ").removeprefix("docker: ") if lines else "it failed silently"
+
 
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
@@ -159,3 +247,79 @@ def without_nested(paths: Iterable[Path]) -> Sequence[Path]:
         if not any(path.is_relative_to(other) for other in found):
             found.append(path)
     return found
+
+
+# --- the engine that works on this machine ----------------------------------------------------------------
+
+
+_PYTHON = (sys.executable, "-I", "-S")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEngine:
+    """An engine that runs containers on this machine, and their common image."""
+
+    engine: ContainerEngine
+    image: str
+
+    def command(
+        self, name: str, options: Sequence[str], read_only: Sequence[Path] = (), writable: Sequence[Path] = ()
+    ) -> list[str]:
+        """Return the start of a command that runs a program in a container of this name."""
+        own = run_options(name, str(own_mark()))
+        return [self.engine.program, "run", *own, *options, *mounts(read_only, writable), self.image]
+
+
+@cache
+def find_engine() -> FoundEngine | Absent:
+    """Return the first engine that runs a container, or why none does; tested once."""
+    if os.geteuid() != 0:
+        return Absent("only root can put the generator into a container's network", "sudo prony …")
+    reasons = []
+    for engine in working_engines():
+        try:
+            found = FoundEngine(engine, ensure_image(engine))
+            _run(found, ["--network", "none", "--pids-limit", "64"], ["-c", "print(1)"])
+        except (HostError, ValueError, OSError) as error:
+            reasons.append(error.message if isinstance(error, HostError) else f"{engine.name}: {error}")
+        else:
+            return found
+    return Absent("; ".join(reasons) or "neither `docker` nor `podman` is on PATH")
+
+
+def usable_engine() -> FoundEngine:
+    """Return the engine.
+
+    *Errors*: HostError when there is none.
+    """
+    found = find_engine()
+    if isinstance(found, Absent):
+        raise HostError(f"containers are not available: {found.reason}", found.hint)
+    return found
+
+
+def limit_states(limits: Sequence[LimitName]) -> Mapping[LimitName, LimitState]:
+    """Return for each of these limits whether it holds in a container on this machine; tested once.
+
+    *Errors*: HostError when there is no engine.
+    """
+    return {limit: _limit_state(limit) for limit in limits}
+
+
+@cache
+def _limit_state(limit: LimitName) -> LimitState:
+    return probe_limit(limit, partial(_run_limited, usable_engine()))
+
+
+def _run_limited(found: FoundEngine, limits: Limits, script: list[str]) -> Done:
+    return _run(found, ["--network", "none", *limit_options(limits)], script)
+
+
+def _run(found: FoundEngine, options: list[str], script: list[str]) -> Done:
+    name = f"prony-probe-{secrets.token_hex(4)}"
+    # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran out.
+    with temporary_folder("probe") as folder:
+        try:
+            return run_python([*found.command(name, options), *_PYTHON, *script], folder=str(folder))
+        finally:
+            found.engine.remove(name)

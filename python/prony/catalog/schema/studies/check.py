@@ -1,20 +1,116 @@
 """The rules of a study's document beyond types: names exist, claims can be tested.
 
 Pure. Finds all problems, each with its place; `toml_source` turns places into lines.
+
+Errors name file, line, column, what was found and what was expected.
+
+Pure: the catalogue is not asked.
 """
 
+import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 
 from prony.analysis.account import ClassKind, classes, ending_named
 from prony.analysis.trial_metrics import has_roles
-from prony.catalog.schema.studies.grid import Grid
-from prony.catalog.schema.toml_source import Place, Problem
+from prony.catalog.schema.toml_source import Place, Problem, SourceError
 from prony.errors import FailureStage
 from prony.factors import AS_FOUND, Choice
 from prony.kernel_settings import why_not
 from prony.metrics import METRICS
-from prony.model.claims import TOLERANT, ClaimKind
-from prony.study_document import ClaimDocument, ProfileDocument, SandboxDocument, StudyDocument
+from prony.model.claims import TOLERANT, ClaimKind, Original
+from prony.model.plan import Cell
+from prony.model.subject import App, Interface, Subject, is_named
+from prony.model.workload import EngineChoice, Mix, MixPath, RequestFile, RequestOrder, Workload
+from prony.study_document import (
+    ClaimDocument,
+    ProfileDocument,
+    SandboxDocument,
+    StudyDocument,
+    WorkloadDocument,
+)
+from prony.units import MIB
+from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
+
+_ANY_APP = App("", "", "", {})
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All cells of all profiles, by profile."""
+
+    profiles: Mapping[str, tuple[Cell, ...]]
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of all profiles."""
+        return tuple(cell for cells in self.profiles.values() for cell in cells)
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """The names of the subjects, each once."""
+        return tuple(dict.fromkeys(cell.subject.name for cell in self.cells))
+
+    @cached_property
+    def engines(self) -> tuple[str, ...]:
+        """The names of the generators, each once."""
+        return tuple(dict.fromkeys(cell.engine.name for cell in self.cells))
+
+    def fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> tuple[Cell, ...]:
+        """Return the cells whose subject and generator match the globs, under ``load``."""
+        return tuple(self._fitting(subject, engine, load))
+
+    def has(self, subject: str, engine: str, load: Mapping[str, float]) -> bool:
+        """Return whether there are such cells."""
+        return any(True for _ in self._fitting(subject, engine, load))
+
+    def _fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> Iterator[Cell]:
+        subjects = {name for name in self.subjects if is_named(name, subject)}
+        engines = {name for name in self.engines if fnmatchcase(name, engine)}
+        return (
+            cell
+            for cell in self.cells
+            if cell.subject.name in subjects and cell.engine.name in engines and cell.is_under(load)
+        )
+
+
+def grid_of(document: StudyDocument) -> Grid:
+    """Return the cells of all profiles of ``document``."""
+    return Grid({name: _grid_cells(document, name) for name in document.profiles})
+
+
+def _grid_cells(document: StudyDocument, name: str) -> tuple[Cell, ...]:
+    profile = document.profiles[name]
+    # Subjects of the experiment's time are measured where a profile asks for them: they may be referred to.
+    measured = (part for part in document.subjects if not part.profiles or name in part.profiles)
+    names = dict.fromkeys(subject for part in measured for subject in document.names(part))
+    parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
+    found = (
+        (subject, _named(part, load), engine)
+        for subject in names
+        for part in parts
+        if part.is_for(subject)
+        for engine in engines_of(part, EngineChoice())
+        for load in workloads_of(part, _ANY_APP, None)
+    )
+    return tuple(
+        Cell(number, Subject(subject, "", _ANY_APP, Interface.NONE), load, engine)
+        for number, (subject, load, engine) in enumerate(found)
+    )
+
+
+def _named(part: WorkloadDocument, load: Workload) -> Workload:
+    """Return the load with the name of the file that its requests are from, which is not read here."""
+    if part.file is None:
+        return load
+    file = RequestFile(part.file, "", 0, part.order or RequestOrder.IN_ORDER)
+    return replace(load, mix=Mix(part.mix or (MixPath(load.request.path),), file=file))
+
 
 _CPU = ("cpu_percent", "generator_cpu_percent")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
@@ -235,3 +331,115 @@ def _is_failure(name: str) -> bool:
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:
     cells = grid.fitting(claim.subject, claim.engine, _load(claim, "load"))
     return len({tuple(sorted(cell.load.items())) for cell in cells}) > 1
+
+
+# --- the published figures of a study ---------------------------------------------------------------------
+
+
+LOADS = ("connections", "rate", "streams", "requests", "threads")
+COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "subject": "the name of one of the study's subjects",
+        "engine": "the generator that put the load on it; empty: any",
+        "metric": "one of METRICS",
+        "role": "the role of the processes that the figure describes; empty: all",
+        **dict.fromkeys(LOADS, "a number that identifies the load; empty: not known"),
+        "value": "the figure, in the metric's unit: nanoseconds, bytes, 1 for all, 100 for one core",
+        "note": "what a reader must know about it",
+    }
+)
+"""The columns that a table may have, and their content."""
+
+_REQUIRED = ("subject", "metric", "value")
+# A thousand times the largest table that comes with Prony.
+_LARGEST_FILE_BYTES = 64 * MIB
+
+
+def read_originals(file: Path, grid: Grid) -> tuple[Original, ...]:
+    """Return the figures in ``file``; each must be of a cell that some profile of the study has.
+
+    *Errors*: SourceError with all problems of the file.
+    """
+    rows = list(_rows(file))
+    problems = [problem for line, row in rows for problem in _problems(row, f"{file}:{line}", grid)]
+    if problems:
+        raise SourceError(problems)
+    return tuple(_original(row) for _, row in rows)
+
+
+def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        if file.stat().st_size > _LARGEST_FILE_BYTES:
+            raise SourceError([f"{file}: is larger than {_LARGEST_FILE_BYTES} bytes"])
+        with file.open(encoding="utf-8", newline="") as opened:
+            reader = csv.DictReader(opened, strict=True, restkey="", restval="")
+            wrong = _wrong_columns(reader.fieldnames or ())
+            if wrong:
+                raise SourceError([f"{file}:1 {wrong}"])
+            for row in reader:
+                if "" in row:
+                    raise SourceError([f"{file}:{reader.line_num} has more cells than the first line"])
+                yield reader.line_num, row
+    except OSError as error:
+        raise SourceError([f"{file}: cannot be read: {error.strerror}"]) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError([f"{file}: is not a table of UTF-8 text: {error}"]) from error
+
+
+def _wrong_columns(names: object) -> str:
+    found = tuple(str(name) for name in names) if isinstance(names, list | tuple) else ()
+    for name in _REQUIRED:
+        if name not in found:
+            return f"{name}: the column is missing"
+    unknown = next((name for name in found if name not in COLUMNS), None)
+    return (
+        f"found the column `{unknown}`; expected some of {', '.join(COLUMNS)}" if unknown is not None else ""
+    )
+
+
+def _problems(row: Mapping[str, str], where: str, grid: Grid) -> Iterator[str]:
+    if row["subject"] not in grid.subjects:
+        yield f"{where} subject: found `{row['subject']}`; expected one of {', '.join(grid.subjects)}"
+    if row["metric"] not in METRICS:
+        yield f"{where} metric: found `{row['metric']}`; expected one of METRICS (docs/reference/metrics.md)"
+    yield from _role_problems(row, where)
+    engine = row.get("engine") or "*"
+    if engine != "*" and engine not in grid.engines:
+        yield f"{where} engine: found `{engine}`; expected one of {', '.join(grid.engines)}"
+    wrong = [name for name in (*LOADS, "value") if row.get(name) and _number(row[name]) is None]
+    for name in (*wrong, *(() if row["value"] else ("value",))):
+        yield f"{where} {name}: found `{row[name]}`; expected a number"
+    known = row["subject"] in grid.subjects and engine in ("*", *grid.engines)
+    if known and not wrong and not grid.has(row["subject"], engine, _load_original(row)):
+        described = ", ".join(f"{name} {value:g}" for name, value in _load_original(row).items())
+        yield f"{where} found {described} of {engine}; expected a load that some profile has for this subject"
+
+
+def _role_problems(row: Mapping[str, str], where: str) -> Iterator[str]:
+    if row.get("role") and row["metric"] in METRICS and not has_roles(row["metric"]):
+        metric = row["metric"]
+        yield f"{where} role: found `{row['role']}`; expected no role: `{metric}` is not measured by role"
+
+
+def _original(row: Mapping[str, str]) -> Original:
+    return Original(
+        subject=row["subject"],
+        metric=row["metric"],
+        value=float(row["value"]),
+        load=_load_original(row),
+        engine=row.get("engine") or "*",
+        note=row.get("note") or "",
+        role=row.get("role") or "",
+    )
+
+
+def _load_original(row: Mapping[str, str]) -> dict[str, float]:
+    return {name: float(row[name]) for name in LOADS if row.get(name)}
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
