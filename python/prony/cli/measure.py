@@ -25,7 +25,6 @@ from prony.units import format_duration, seconds
 if TYPE_CHECKING:
     from prony.archive import Archive
     from prony.model.plan import Plan
-    from prony.model.trial import Trial
     from prony.study import Study
 
 
