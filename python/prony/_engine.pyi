@@ -18,6 +18,7 @@ __all__ = [
     "ProcessSampler",
     "ReferenceServer",
     "Stream",
+    "StackWatch",
     "SwitchWatch",
     "Thread",
     "ThreadSchedule",
@@ -193,6 +194,12 @@ class SwitchWatch:
     def begin(self) -> None: ...
     def drain(self) -> None: ...
     def finish(self) -> tuple[list[ThreadSchedule], int]: ...
+
+@final
+class StackWatch:
+    def __new__(cls, cpus: Sequence[int]) -> Self: ...
+    def add(self, pid: int) -> int: ...
+    def finish(self) -> tuple[list[tuple[int, list[int]]], int]: ...
 
 @final
 class ThreadSchedule:
