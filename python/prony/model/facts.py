@@ -303,6 +303,8 @@ class CodeKind(StrEnum):
     LIBRARY = "library"
     """The framework, and other packages beside the server."""
     SERVER = "server"
+    RUNTIME = "runtime"
+    """The runtime's work for all code: its garbage collection."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from prony.monitor.symbols import Symbols
 
 ROOT = "(root) (:0)"
 """Below all frames of a runtime that has one of its own: what nobody else's frame is on is the server's."""
+COLLECTOR = "garbage collection (runtime:0)"
+"""The frame of what a runtime does for all of its code."""
 # Where goroutines and threads without one begin: where so few do, the table is read wrongly.
 _GO_ROOTS = frozenset(f"runtime.{name}" for name in ("goexit", "mstart", "mstart1", "mcall", "systemstack"))
 _LEAST_ROOTED = 0.3

@@ -136,7 +136,12 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
 
 
 _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
-    {CodeKind.APP: "the app", CodeKind.LIBRARY: "its framework and packages", CodeKind.SERVER: "the server"}
+    {
+        CodeKind.APP: "the app",
+        CodeKind.LIBRARY: "its framework and packages",
+        CodeKind.SERVER: "the server",
+        CodeKind.RUNTIME: "garbage collection",
+    }
 )
 _SPOTS = (Column("in", text=True), Column("called at", text=True), Column("CPU of a page"), Column("share"))
 
