@@ -104,7 +104,8 @@ def hot_code(texts: Iterable[str]) -> HotCode:
             kind, place = _owner(stack)
             kinds[kind] += count
             if kind is not CodeKind.SERVER:
-                below = stack[place:]
+                # Of the collector nobody asks for more than its name.
+                below = stack[place:] if kind is not CodeKind.RUNTIME else stack[place : place + 1]
                 spots[kind, below[0].file, _spot_of(below[0])][below] += count
     total = kinds.total()
     found = sorted(spots.items(), key=lambda pair: -pair[1].total())[:_MOST_SPOTS]
