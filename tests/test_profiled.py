@@ -17,16 +17,32 @@ from golden import build
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.facts import CodeKind
-from prony.model.observation import ThreadUsage
+from prony.model.observation import LogTail, ThreadUsage
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.profiled import _number_inside, profiled
+from prony.runas import HIDES_SESSIONS
 from prony.sandbox.contract import listening_ports
+from prony.sandbox.identity import descendants
 from recordings import with_parts
 
 MS, SECOND = 1_000_000, build.SECOND
 LOAD = build.Workload(ClosedLoop(4), DurationStop(2 * SECOND), warmup_ns=SECOND)
-WHERE = (Address("127.0.0.1", 8000), EngineSeat(cpus=(0,)))
+
+
+class Where:
+    """A subject that wrote ``file``."""
+
+    address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
+
+    def __init__(self, file=None):
+        self._file = file
+
+    def log(self):
+        return LogTail(self._file.read_text() if self._file else "")
+
+
+WHERE = Where()
 BURNS = """
 import json
 
@@ -187,20 +203,29 @@ console.log("ready");
 """
 
 
-@pytest.mark.servers
-def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
+@contextmanager
+def running_node(folder, script=NODE, **variables):
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node is not installed")
-    (tmp_path / "shop.js").write_text(NODE)
-    with subprocess.Popen([node, tmp_path / "shop.js"], stdout=subprocess.PIPE) as program:
-        program.stdout.readline()
-        found = profiled(Engine(window_s=1.5), cell, loaded(), WHERE, threads(program.pid))
+    (folder / "shop.js").write_text(script)
+    variables = {**os.environ, "NODE_OPTIONS": HIDES_SESSIONS, **variables}
+    with (folder / "log").open("w+b") as log:
+        with subprocess.Popen([node, folder / "shop.js"], stdout=log, stderr=log, env=variables) as program:
+            while b"ready" not in (folder / "log").read_bytes():
+                time.sleep(0.01)
+            yield program, Where(folder / "log")
+            program.kill()
+
+
+@pytest.mark.servers
+def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
+    with running_node(tmp_path) as (program, where):
+        found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(program.pid))
         assert listening_ports(program.pid) == ()
         assert program.poll() is None
         # A second time, as after another window.
-        again = profiled(Engine(window_s=1.0), cell, loaded(), WHERE, threads(program.pid))
-        program.kill()
+        again = profiled(Engine(window_s=1.0), cell, loaded(), where, threads(program.pid))
     assert (found.missing, again.missing) == ("", "")
     assert found.hottest[0].place.partition(":")[0] == "shop.js"
     assert found.shares[CodeKind.APP] > 0.6
@@ -209,17 +234,30 @@ def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
 
 @pytest.mark.servers
 def test_the_port_of_the_inspector_may_be_taken(cell, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node is not installed")
     script = f'require("node:net").createServer().listen(9229, "127.0.0.1");{NODE}'
-    (tmp_path / "shop.js").write_text(script)
-    with subprocess.Popen([node, tmp_path / "shop.js"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
-        program.stdout.readline()
-        found = profiled(Engine(window_s=0.1), cell, loaded(), WHERE, threads(program.pid))
+    with running_node(tmp_path, script) as (program, where):
+        found = profiled(Engine(window_s=0.1), cell, loaded(), where, threads(program.pid))
         assert program.poll() is None
-        program.kill()
-    assert "9229, taken?" in found.missing
+    assert "is its port taken" in found.missing
+
+
+@pytest.mark.servers
+def test_an_inspector_that_others_would_find_is_not_opened(cell, tmp_path):
+    with running_node(tmp_path, NODE_OPTIONS="") as (program, where):
+        found = profiled(Engine(), cell, loaded(), where, threads(program.pid))
+        assert "Debugger" not in where.log().text
+    assert "other users could enter it" in found.missing
+
+
+@pytest.mark.servers
+def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
+    script = f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
+    with running_node(tmp_path, script) as (program, where):
+        (one, other) = descendants(program.pid)[1:]
+        for pid in (one, other):
+            found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(pid))
+            assert found.missing == ""
+            assert found.hottest[0].place.partition(":")[0] == "shop.js"
 
 
 GO = """

@@ -19,13 +19,13 @@ from prony.engine.base import Engine
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.facts import HotCode
-from prony.model.observation import ThreadUsage
+from prony.model.observation import LogTail, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop, DurationStop, Loop, OpenLoop, Workload
-from prony.monitor.inspector import NodeStacks
+from prony.monitor.inspector import NodeProcess, NodeStacks
 from prony.monitor.native_stacks import NativeStacks
 from prony.monitor.stacks import RATE_HZ, PythonStacks
 from prony.sandbox.contract import listening_ports
@@ -65,6 +65,16 @@ _OTHERS = {
 }
 
 
+class Profiled(Protocol):
+    """A subject that runs."""
+
+    address: Address
+    seat: EngineSeat
+
+    def log(self) -> LogTail:
+        """Return its output so far."""
+
+
 class Stacks(Protocol):
     """Samples stacks from the opening of a window to its close; never raises for what a server does."""
 
@@ -98,21 +108,23 @@ def profiled(
     engine: Engine,
     cell: Cell,
     loaded: Recording,
-    where: tuple[Address, EngineSeat],
+    subject: Profiled,
     threads: Sequence[ThreadUsage],
 ) -> HotCode | None:
-    """Return where the CPU goes of the processes that have these ``threads``, the busiest first, under the
-    trial's own load, after the window that ``loaded`` recorded; null by other generators, after a short
-    window, or without threads.
+    """Return where the CPU goes of the processes of a subject that have these ``threads``, the busiest first,
+    under the trial's own load, after the window that ``loaded`` recorded; null by other generators, after a
+    short window, or without threads.
     """
     if not threads or not may_load_again(cell, loaded):
         return None
-    sampling = _sampling(threads, where[1].network_namespace)
+    sampling = _sampling(threads, subject)
     if isinstance(sampling, str):
         return HotCode(missing=sampling)
     stacks = sampling.stacks
     try:
-        found = engine.run(_short(cell.workload), *where, lambda event: _on_event(stacks, event))
+        found = engine.run(
+            _short(cell.workload), subject.address, subject.seat, lambda event: _on_event(stacks, event)
+        )
     except EngineError as error:
         return HotCode(missing=error.message)
     finally:
@@ -122,9 +134,9 @@ def profiled(
     return code if code.missing else replace(code, slowed=_slowed(loaded, found))
 
 
-def _sampling(threads: Sequence[ThreadUsage], network: str | None) -> _Sampling | str:
-    """Return who samples these threads, or why nobody does. Of Node.js one process, for all have the same
-    port; of several runtimes the first of these.
+def _sampling(threads: Sequence[ThreadUsage], subject: Profiled) -> _Sampling | str:
+    """Return who samples these threads, or why nobody does: of Node.js one process; of several runtimes the
+    first of these.
     """
     python = [one for one in threads if _is_python(one.pid)]
     if python:
@@ -134,9 +146,9 @@ def _sampling(threads: Sequence[ThreadUsage], network: str | None) -> _Sampling 
     names = {pid: _program(pid) for pid in _processes(threads)}
     node = next((pid for pid, name in names.items() if name in ("node", "nodejs")), None)
     if node is not None:
-        connect = partial(_connected, network)
-        stacks = NodeStacks(node, partial(listening_ports, node), connect)
-        return _Sampling(stacks, [one for one in threads if one.pid == node], _BESIDE_SCRIPT)
+        connect = partial(_connected, subject.seat.network_namespace)
+        own = NodeProcess(node, lambda: subject.log().text, partial(listening_ports, node), connect)
+        return _Sampling(NodeStacks(own), [one for one in threads if one.pid == node], _BESIDE_SCRIPT)
     for name in names.values():
         for begin, why in _OTHERS.items():
             if name.startswith(begin):

@@ -188,20 +188,20 @@ def _on_running(
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
     if task.is_watched and task.position.role in _DIAGNOSED and evidence.recording is not None:
-        _look_afterwards(task, (subject.address, subject.seat), evidence, evidence.recording)
+        _look_afterwards(task, subject, evidence, evidence.recording)
     return Ok()
 
 
 def _look_afterwards(
-    task: Task, where: tuple[Address, EngineSeat], evidence: _Evidence, loaded: Recording
+    task: Task, subject: RunningSubject, evidence: _Evidence, loaded: Recording
 ) -> None:
     """Ask alone, and in the first block of each cell find out which code uses its CPU."""
-    found = alone(task.engine, task.cell, loaded, where)
+    found = alone(task.engine, task.cell, loaded, (subject.address, subject.seat))
     evidence.counters = {**evidence.counters, **found}
     if task.position.role is TrialRole.SUBJECT and task.position.block == 0:
         busy = busy_processes(evidence.samples, len(task.placement.server_cpus))
         threads = [one for one in evidence.threads if one.pid in busy]
-        code = profiled(task.engine, task.cell, loaded, where, threads)
+        code = profiled(task.engine, task.cell, loaded, subject, threads)
         evidence.facts = replace(evidence.facts, code=code)
 
 

@@ -1,7 +1,7 @@
 """A running Node.js and its inspector: what a stranger answers there is bounded, and nothing stays open."""
 
-import itertools
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from prony.monitor import inspector
-from prony.monitor.inspector import NodeStacks, stacks_of
+from prony.monitor.inspector import NodeProcess, NodeStacks, stacks_of
+from prony.runas import HIDES_SESSIONS
 
 TAKES = """
 import signal
@@ -24,7 +25,6 @@ while True:
 """
 IGNORES = "print('ready', flush=True)\nimport time; time.sleep(60)"
 NAME = "f42bf37a-87f1-4eb1-9478-83b5b62e916d"
-LIST = b'HTTP/1.0 200 OK\r\n\r\n[{"id": "%s"}]' % NAME.encode()
 SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
 
 
@@ -63,15 +63,18 @@ def answers(number):
 class Inspector:
     """Answers sessions with what ``talk`` sends for each call; gone after an expression was evaluated."""
 
-    def __init__(self, talk, head=SWITCHED, listed=LIST):
-        self._talk, self._head, self._listed = talk, head, listed
+    def __init__(self, talk, head=SWITCHED, name=NAME):
+        self._talk, self._head, self._name = talk, head, name
         self._server = socket.create_server(("127.0.0.1", 0))
-        self.port, self.calls, self.is_open, self.asked = self._server.getsockname()[1], [], True, 0
+        self.port, self.calls, self.is_open, self.looks = self._server.getsockname()[1], [], True, 0
         threading.Thread(target=self._serve, daemon=True).start()
 
+    def log(self):
+        self.looks += 1
+        return f"ready\nDebugger listening on ws://127.0.0.1:{self.port}/{self._name}\n" if self.looks > 1 else ""
+
     def ports(self):
-        self.asked += 1
-        return {self.port} if self.is_open and self.asked > 1 else set()
+        return {self.port} if self.is_open else set()
 
     def close(self):
         self._server.close()
@@ -80,12 +83,7 @@ class Inspector:
         with suppress(OSError, struct.error):
             while True:
                 connection = self._server.accept()[0]
-                asked = connection.recv(4096)
-                if b"/json/list" in asked:
-                    connection.sendall(self._listed)
-                    connection.close()
-                    continue
-                assert f"GET /{NAME} ".encode() in asked
+                assert f"GET /{NAME} ".encode() in connection.recv(4096)
                 connection.sendall(self._head)
                 self._talks(connection)
 
@@ -102,15 +100,19 @@ class Inspector:
 
 
 @contextmanager
-def process(script=TAKES):
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as program:
+def process(script=TAKES, options=HIDES_SESSIONS):
+    variables = {"NODE_OPTIONS": options}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=variables) as program:
         program.stdout.readline()
         yield program.pid
         program.kill()
 
 
 def sampled(server, pid):
-    stacks = NodeStacks(pid, server.ports, lambda port: socket.create_connection(("127.0.0.1", port), 1))
+    own = NodeProcess(
+        pid, server.log, server.ports, lambda port: socket.create_connection(("127.0.0.1", port), 1)
+    )
+    stacks = NodeStacks(own)
     try:
         stacks.open_window()
         stacks.close_window()
@@ -194,7 +196,7 @@ def test_an_inspector_that_means_harm_is_a_reason_soon(talk, reason):
     ("options", "reason"),
     [
         ({"head": b"HTTP/1.1 400 Bad Request\r\n\r\n"}, "it refuses a session"),
-        ({"listed": b"HTTP/1.0 200 OK\r\n\r\n[]"}, "it ended"),
+        ({"name": "a name with spaces that is no session"}, "it did not open"),
         ({"head": b"HTTP/1.1 101 " + b"x" * 100}, "it does not answer in time"),
     ],
     ids=["refused", "no session", "no end of the head"],
@@ -207,16 +209,19 @@ def test_an_inspector_without_a_session_is_a_reason(options, reason):
 
 def test_one_that_stays_open_is_the_reason_instead_of_its_stacks():
     server = Inspector(lambda number: [answers(number)])
-    looks = itertools.count()
-    server.ports = lambda: {server.port} if next(looks) else set()
+    server.ports = lambda: {server.port}
     with process() as pid:
         stacks = sampled(server, pid)
     assert (stacks.texts(), stacks.reason) == ({}, "Node.js's inspector did not close; it ends with the trial")
 
 
-def test_a_port_that_was_taken_before_is_not_asked():
+@pytest.mark.parametrize("whose", ["somebody else's", "an earlier one"])
+def test_a_port_that_is_not_the_process_own_is_not_asked(whose):
     server = Inspector(lambda number: [answers(number)])
-    server.asked = 1
+    if whose == "an earlier one":
+        server.looks = 1
+    else:
+        server.ports = set
     with process() as pid:
         stacks = sampled(server, pid)
     assert "did not open" in stacks.reason
@@ -225,12 +230,16 @@ def test_a_port_that_was_taken_before_is_not_asked():
 
 def test_a_process_that_takes_no_signal_lives_on():
     server = Inspector(lambda number: [answers(number)])
-    with subprocess.Popen([sys.executable, "-c", IGNORES], stdout=subprocess.PIPE) as program:
-        program.stdout.readline()
-        stacks = sampled(server, program.pid)
-        assert program.poll() is None
-        program.kill()
+    with process(IGNORES) as pid:
+        stacks = sampled(server, pid)
+        os.kill(pid, 0)
     assert "does not take SIGUSR1" in stacks.reason
+
+
+def test_an_inspector_that_other_users_would_find_is_not_opened():
+    with process(options="") as pid:
+        stacks = sampled(Inspector(lambda number: [answers(number)]), pid)
+    assert "other users could enter it" in stacks.reason
 
 
 def test_one_that_has_ended_is_a_reason():

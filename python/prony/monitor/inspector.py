@@ -1,11 +1,13 @@
 """Stacks of one Node.js process, by V8's own profiler, from the opening of a window to its close.
 
-SIGUSR1 opens Node's inspector on 127.0.0.1 in the process's own network; a debugger's session starts and stops
-the profiler there, and closes the inspector again. What the process answers is a stranger's: bounded in bytes,
-depth and time. Must not know figures, or how its network is entered.
+SIGUSR1 opens Node's inspector on 127.0.0.1; a debugger's session starts and stops the profiler there, and
+closes the inspector again. Who knows the session's name may execute code in the process: it is started with
+`NODE_OPTIONS`, so that only its output has that name, and no other user of the machine finds it. What the
+process answers is a stranger's: bounded in bytes, depth and time. Must not know figures, or how its network is
+entered.
 
-*Source*: Node.js manual, Signal events, and the inspector's `/json/list`; Chrome DevTools Protocol, domain
-Profiler; RFC 6455, sections 4.1 and 5.2.
+*Source*: Node.js manual, Signal events and `--inspect-publish-uid`; Chrome DevTools Protocol, domain Profiler;
+RFC 6455, sections 4.1 and 5.2.
 
 >>> node = {"id": 1, "hitCount": 3, "callFrame": {"functionName": "f", "url": "/a.js", "lineNumber": 6}}
 >>> stacks_of({"nodes": [node]})
@@ -20,7 +22,8 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -28,6 +31,7 @@ from prony.lines import json_object
 from prony.model.shapes import Json
 from prony.monitor.native_stacks import COLLECTOR, ROOT, as_one_word
 from prony.monitor.stacks import RATE_HZ
+from prony.runas import HIDES_SESSIONS
 from prony.units import MIB
 
 # A profile of three seconds has some hundred KiB.
@@ -37,28 +41,38 @@ _LEAST_LARGE, _TOO_LARGE = 1 << 31, "it answered with a profile that is too larg
 # A busy event loop takes some 50 ms; a profile of a large program is written for as long again.
 _OPEN_S, _CLOSE_S, _LOOK_S = 2.0, 5.0, 0.02
 _GOES_ON, _TEXT, _CLOSE = 0, 1, 8
-_SESSION = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_OPENED = re.compile(r"Debugger listening on ws://127\.0\.0\.1:(\d{1,5})/([0-9a-f-]{36})\s")
 # By a timer: the inspector waits for its sessions to end, which this one does first.
 _END = "setTimeout(() => (process._debugEnd ?? process.getBuiltinModule('inspector').close)(), 10), 0"
-_NAME_BYTES, _HEAD_END = 36, re.compile(rb"\r\n\r\n")
+_HEAD_END = re.compile(rb"\r\n\r\n")
 _UPGRADE = (
-    *("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
+    *("Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
 )
 _IDLE = "(idle)"
 _OWN = {"(root)": ROOT, "(garbage collector)": COLLECTOR, "(program)": "", _IDLE: ""}
 
 
+@dataclass(frozen=True, slots=True)
+class NodeProcess:
+    """``log``: what it has written last; ``ports``: on which it listens; ``connect``: to a port of 127.0.0.1
+    in its network.
+    """
+
+    pid: int
+    log: Callable[[], str]
+    ports: Callable[[], Collection[int]]
+    connect: Callable[[int], socket.socket]
+
+
 class NodeStacks:
-    """Samples the process ``pid``. ``ports``: on which it listens; ``connect``: to one of them, on 127.0.0.1.
+    """Samples one process.
 
     ``reason``: why there are no stacks; ``looked_s``: how long it was sampled.
     """
 
-    def __init__(
-        self, pid: int, ports: Callable[[], Collection[int]], connect: Callable[[int], socket.socket]
-    ) -> None:
-        self._pid, self._ports, self._connect = pid, ports, connect
+    def __init__(self, process: NodeProcess) -> None:
+        self._process = process
         self._session: _Session | None = None
         self._port, self._text, self._began_s = 0, "", 0.0
         self.looked_s = 0.0
@@ -67,8 +81,8 @@ class NodeStacks:
     def open_window(self) -> None:
         """Open the inspector, and begin to sample."""
         try:
-            self._port = self._opened()
-            self._session = _Session(lambda: self._connect(self._port), time.monotonic() + _OPEN_S)
+            self._port, name = self._opened()
+            self._session = _Session(self._process.connect(self._port), name, time.monotonic() + _OPEN_S)
             self._session.call("Profiler.enable")
             self._session.call("Profiler.setSamplingInterval", interval=1_000_000 // RATE_HZ)
             self._session.call("Profiler.start")
@@ -92,23 +106,28 @@ class NodeStacks:
 
     def texts(self) -> dict[int, str]:
         """Return a line for each stack, with how often it was; nothing where it could not be sampled."""
-        return {self._pid: self._text} if self._text else {}
+        return {self._process.pid: self._text} if self._text else {}
 
-    def _opened(self) -> int:
-        """Return the port that it opened.
+    def _opened(self) -> tuple[int, str]:
+        """Return the port that it opened, and the session's name.
 
         *Errors*: OSError, ValueError where it opens none.
         """
-        if not _takes(self._pid, signal.SIGUSR1):
+        own = self._process
+        if HIDES_SESSIONS.encode() not in Path(f"/proc/{own.pid}/environ").read_bytes():
+            raise ValueError(f"`NODE_OPTIONS` has no `{HIDES_SESSIONS}`, so that other users could enter it")
+        if not _takes(own.pid, signal.SIGUSR1):
             raise ValueError("the process does not take SIGUSR1 (`--disable-sigusr1`?)")
-        before = set(self._ports())
-        os.kill(self._pid, signal.SIGUSR1)
+        before = set(_OPENED.findall(own.log()))
+        os.kill(own.pid, signal.SIGUSR1)
         until_s = time.monotonic() + _OPEN_S
         while time.monotonic() < until_s:
             time.sleep(_LOOK_S)
-            if found := set(self._ports()) - before:
-                return min(found)
-        raise ValueError(f"it did not open within {_OPEN_S:.0f} s after SIGUSR1 (is its port, 9229, taken?)")
+            for port, name in set(_OPENED.findall(own.log())) - before:
+                # What it writes is no proof: it might be somebody else's.
+                if int(port) in own.ports():
+                    return int(port), name
+        raise ValueError("it did not open after SIGUSR1 (is its port taken, or its output not Prony's?)")
 
     def _end(self) -> None:
         """Close the inspector, of which nothing may stay; what hinders that is the reason."""
@@ -120,7 +139,7 @@ class NodeStacks:
             session.call("Runtime.evaluate", expression=_END)
         session.stream.close()
         until_s = time.monotonic() + _OPEN_S
-        while self._port in self._ports():
+        while self._port in self._process.ports():
             if time.monotonic() > until_s:
                 self._text, self.reason = "", "Node.js's inspector did not close; it ends with the trial"
                 return
@@ -192,13 +211,10 @@ class _Stream:
 class _Session:
     """A debugger's session; ``deadline_s``: when it gives up. *Errors*: as of `_Stream`, for all it does."""
 
-    def __init__(self, connect: Callable[[], socket.socket], deadline_s: float) -> None:
-        with closing(_Stream(connect(), deadline_s)) as asked:
-            asked.send(_request("/json/list"))
-            name = asked.until(_SESSION)[-_NAME_BYTES:].decode()
-        self.stream, self._number = _Stream(connect(), deadline_s), 0
+    def __init__(self, connection: socket.socket, name: str, deadline_s: float) -> None:
+        self.stream, self._number = _Stream(connection, deadline_s), 0
         try:
-            self.stream.send(_request(f"/{name}", *_UPGRADE))
+            self.stream.send("\r\n".join((f"GET /{name} HTTP/1.1", *_UPGRADE, "", "")).encode())
             if b" 101 " not in self.stream.until(_HEAD_END).partition(b"\r\n")[0]:
                 raise ValueError("it refuses a session")
         except BaseException:
@@ -236,10 +252,6 @@ class _Session:
             found += data if kind in (_GOES_ON, _TEXT) else b""
             if first & 0x80 and kind in (_GOES_ON, _TEXT):
                 return found
-
-
-def _request(path: str, *headers: str) -> bytes:
-    return "\r\n".join((f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "", "")).encode()
 
 
 # --- a profile --------------------------------------------------------------------------------------------
