@@ -6,6 +6,7 @@ of other runtimes it says that they are not, and what does it.
 """
 
 import os
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,8 @@ _LEAST_SEEN = 0.5
 # It may not pause the server for each look: what is then read of a stack while that changes is wrong at most
 # for this look.
 _OPTIONS = ("--nonblocking", "--full-filenames", "--threads")
+# A file's name, and not that of a folder in which an app lies.
+_PYTHON = re.compile(r"/[^/\n]*python[^/\n]*$", re.MULTILINE)
 _WITHOUT_LOCK = (
     "several threads use most of its CPU without CPython's lock, where nothing says which of them runs; "
     "measure it with one thread"
@@ -51,7 +54,10 @@ _BESIDE_SCRIPT = (
     "most of its CPU is used by threads beside that of JavaScript (libuv's, or workers), which V8's profiler "
     "does not see; `perf record -g` does"
 )
-_NOT_SEEN = "the kernel sampled less than half of the CPU that it used"
+_NOT_SEEN = (
+    "less than half of the CPU that it used was sampled; the kernel's part needs root, or "
+    "`sysctl kernel.perf_event_paranoid=1`"
+)
 # By how its program's name begins: nothing samples these from outside, or nothing that is here.
 _OTHERS = {
     "php": "PHP cannot be sampled from outside; the extension Excimer, or Xdebug's profiler, does it inside",
@@ -175,7 +181,7 @@ def _program(pid: int) -> str:
 def _is_python(pid: int) -> bool:
     """Return whether a process has a CPython in it, as uWSGI and others may."""
     try:
-        return "python" in Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        return _PYTHON.search(Path(f"/proc/{pid}/maps").read_text(errors="replace")) is not None
     except OSError:
         return True  # py-spy says why it may not be read
 

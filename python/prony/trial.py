@@ -18,7 +18,6 @@ from prony.analysis.hot_code import busy_processes
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
 from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
-from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.facts import CloseLook, CloseView, TrialEvent, TrialFacts
 from prony.model.fault import Fault, FaultKind
@@ -26,7 +25,7 @@ from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
-from prony.model.sandbox import EngineSeat, Placement
+from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Ok, Trial, TrialRole
 from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms

@@ -37,6 +37,6 @@ pub use cpu::{machine_cpu, CpuTime, MachineCpu};
 pub use detail::{detail, Detail, ThreadSample};
 pub use error::Error;
 pub use memory::{memory, Memory};
-pub use perf::{may_watch_switches, Stack, StackWatch, SwitchWatch};
+pub use perf::{Stack, StackWatch, SwitchWatch};
 pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler};
 pub use switches::ThreadSchedule;

@@ -573,19 +573,6 @@ fn long(record: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Whether this user may watch the switches of its own threads; why not, otherwise.
-pub fn may_watch_switches() -> Result<(), Error> {
-    // SAFETY: the call takes no pointer.
-    let tid = unsafe { libc::gettid() } as u32;
-    let event = open_event(tid, current_cpu(), &of_switches()).map_err(refused)?;
-    Ring::of(event).map(drop).map_err(refused)
-}
-
-fn current_cpu() -> u32 {
-    // SAFETY: the call takes no pointer.
-    unsafe { libc::sched_getcpu() }.max(0) as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::{lost_in, stack_record, switch_record, Attributes, Stack, PREEMPTED, SWITCHED_OUT};

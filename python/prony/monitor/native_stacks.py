@@ -26,9 +26,8 @@ ROOT = "(root) (:0)"
 """Below all frames of a runtime that has one of its own: what nobody else's frame is on is the server's."""
 COLLECTOR = "garbage collection (runtime:0)"
 """The frame of what a runtime does for all of its code."""
-# Where goroutines and threads without one begin: where so few do, the table is read wrongly.
+# Where goroutines, and threads without one, begin: where no stack does, the table is read wrongly.
 _GO_ROOTS = frozenset(f"runtime.{name}" for name in ("goexit", "mstart", "mstart1", "mcall", "systemstack"))
-_LEAST_ROOTED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,6 @@ class _Mapping:
     begin: int
     end: int
     offset: int
-    inode: int
     path: str
 
 
@@ -99,11 +97,10 @@ class _Named:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._mappings = _mappings(pid)
-        self._program = os.stat(f"/proc/{pid}/exe").st_ino  # noqa: PTH116
-        self._symbols: dict[int, Symbols | None] = {}
         self._places: dict[int, str] = {}
         self._exe = Symbols(Path(f"/proc/{pid}/exe"))
-        self._rooted = 0
+        self._symbols: dict[str, Symbols | None] = {os.readlink(f"/proc/{pid}/exe"): self._exe}  # noqa: PTH115
+        self._is_rooted = False
 
     def text(self, stacks: Counter[tuple[int, ...]]) -> str:
         """Return a line for each stack.
@@ -112,12 +109,12 @@ class _Named:
         """
         named = Counter[str]()
         for addresses, count in stacks.items():
-            named[";".join((ROOT, *self._frames(addresses, count)))] += count
-        if self._exe.is_go and self._rooted < _LEAST_ROOTED * stacks.total():
+            named[";".join((ROOT, *self._frames(addresses)))] += count
+        if self._exe.is_go and stacks and not self._is_rooted:
             raise ValueError("Go's table of functions does not fit what runs (a stripped program with C in it?)")
         return "".join(f"{frames} {count}\n" for frames, count in named.items())
 
-    def _frames(self, addresses: tuple[int, ...], count: int) -> list[str]:
+    def _frames(self, addresses: tuple[int, ...]) -> list[str]:
         """Return the frames that have a name, from the outermost on."""
         if not self._exe.is_go:
             return [one for one in map(self._frame, addresses[:1]) if one]
@@ -125,7 +122,7 @@ class _Named:
         places = (at - (depth > 0) for depth, at in enumerate(addresses))
         found = [one for one in map(self._frame, places) if one]
         found.reverse()
-        self._rooted += count * any(one.partition(" ")[0] in _GO_ROOTS for one in found[:2])
+        self._is_rooted |= any(one.partition(" ")[0] in _GO_ROOTS for one in found[:1])
         return found
 
     def _frame(self, address: int) -> str:
@@ -136,29 +133,22 @@ class _Named:
     def _named(self, address: int) -> str:
         number = bisect_right(self._mappings, address, key=lambda one: one.begin) - 1
         found = self._mappings[number] if number >= 0 else None
-        if found is None or address >= found.end or not found.inode:
+        if found is None or address >= found.end or not found.path.startswith("/"):
             return ""
-        symbols = self._symbols_of(found)
+        if found.path not in self._symbols:
+            self._symbols[found.path] = self._opened(found.path)
+        symbols = self._symbols[found.path]
         place = symbols.place(address - found.begin + found.offset) if symbols else None
-        is_program = found.inode == self._program
         function, file, line = place or ("", "", 0)
         if not file:
-            name = found.path.rpartition("/")[2].removesuffix(" (deleted)")
-            file = f"{'program' if is_program else 'library'}:{name}"
+            whose = "program" if symbols is self._exe else "library"
+            file = f"{whose}:{found.path.rpartition('/')[2]}"
         return _frame(function, file, line)
 
-    def _symbols_of(self, found: _Mapping) -> Symbols | None:
-        """Return the names of a file; None: it cannot be read, or is another one by now."""
-        if found.inode == self._program:
-            return self._exe
-        if found.inode not in self._symbols:
-            self._symbols[found.inode] = self._opened(found)
-        return self._symbols[found.inode]
-
-    def _opened(self, found: _Mapping) -> Symbols | None:
+    def _opened(self, path: str) -> Symbols | None:
+        """Return the names of a library as its process sees it; None: it cannot be read."""
         try:
-            file = Path(f"/proc/{self._pid}/root{found.path}")
-            return Symbols(file) if file.stat().st_ino == found.inode else None
+            return Symbols(Path(f"/proc/{self._pid}/root{path}"))
         except (OSError, ValueError):
             return None
 
@@ -179,8 +169,8 @@ def as_one_word(text: str) -> str:
 def _mappings(pid: int) -> list[_Mapping]:
     found = []
     for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        range_, rights, offset, _, inode, *path = line.split(maxsplit=5)
+        span, rights, offset, _, _, *path = line.split(maxsplit=5)
         if "x" in rights:
-            begin, _, end = range_.partition("-")
-            found.append(_Mapping(int(begin, 16), int(end, 16), int(offset, 16), int(inode), "".join(path)))
+            begin, _, end = span.partition("-")
+            found.append(_Mapping(int(begin, 16), int(end, 16), int(offset, 16), "".join(path)))
     return found
