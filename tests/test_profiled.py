@@ -222,7 +222,7 @@ def running_node(folder, script=NODE, **variables):
 def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
     with running_node(tmp_path) as (program, where):
         found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(program.pid))
-        assert listening_ports(program.pid) == ()
+        assert listening_ports([program.pid]) == ()
         assert program.poll() is None
         # A second time, as after another window.
         again = profiled(Engine(window_s=1.0), cell, loaded(), where, threads(program.pid))

@@ -153,7 +153,7 @@ def _sampling(threads: Sequence[ThreadUsage], subject: Profiled) -> _Sampling | 
     node = next((pid for pid, name in names.items() if name in ("node", "nodejs")), None)
     if node is not None:
         connect = partial(_connected, subject.seat.network_namespace)
-        own = NodeProcess(node, lambda: subject.log().text, partial(listening_ports, node), connect)
+        own = NodeProcess(node, lambda: subject.log().text, partial(listening_ports, (node,)), connect)
         return _Sampling(NodeStacks(own), [one for one in threads if one.pid == node], _BESIDE_SCRIPT)
     for name in names.values():
         for begin, why in _OTHERS.items():
