@@ -46,6 +46,7 @@ _LEAST_SEEN = 0.5
 _OPTIONS = ("--nonblocking", "--full-filenames", "--threads")
 # A file's name, and not that of a folder in which an app lies.
 _PYTHON = re.compile(r"/[^/\n]*python[^/\n]*$", re.MULTILINE)
+_EMBEDDED = re.compile(r"/lib(php|ruby|perl)[^/\n]*$", re.MULTILINE)
 _WITHOUT_LOCK = (
     "several threads use most of its CPU without CPython's lock, where nothing says which of them runs; "
     "measure it with one thread"
@@ -171,17 +172,26 @@ def _connected(network: str | None, port: int) -> socket.socket:
 
 
 def _program(pid: int) -> str:
-    """Return the name of the file that a process executes; empty where that may not be read."""
+    """Return the name of the file that a process executes, or of the runtime in it, as uWSGI's; empty where
+    that may not be read.
+    """
     try:
-        return os.readlink(f"/proc/{pid}/exe").rpartition("/")[2]  # noqa: PTH115
+        name = os.readlink(f"/proc/{pid}/exe").rpartition("/")[2]  # noqa: PTH115
+        inside = _EMBEDDED.search(_files(pid))
     except OSError:
         return ""
+    # Of nginx it is one of many modules.
+    return inside[1] if inside and name != "nginx" else name
+
+
+def _files(pid: int) -> str:
+    return Path(f"/proc/{pid}/maps").read_text(errors="replace")
 
 
 def _is_python(pid: int) -> bool:
     """Return whether a process has a CPython in it, as uWSGI and others may."""
     try:
-        return _PYTHON.search(Path(f"/proc/{pid}/maps").read_text(errors="replace")) is not None
+        return _PYTHON.search(_files(pid)) is not None
     except OSError:
         return True  # py-spy says why it may not be read
 
