@@ -40,7 +40,7 @@ ROOT = call_frame("(root)", "", -1)
 PROFILE = {
     "nodes": [
         node(1, ROOT, 1, (2, 4, 5, 6)),
-        node(2, call_frame(), 5, (3,)),
+        {**node(2, call_frame(), 5, (3,)), "positionTicks": [{"line": 14, "ticks": 4}, {"line": 15, "ticks": 1}]},
         node(3, call_frame("stringify", "", -1), 7),
         node(4, call_frame("(idle)", "", -1), 900),
         node(5, call_frame("(garbage collector)", "", -1), 3),
@@ -143,7 +143,8 @@ def test_stacks_are_written_from_the_outermost_frame_on_without_idle_time():
     page = "(root) (:0);page (/srv/shop a/app.js:12)"
     assert stacks_of(PROFILE).splitlines() == [
         "(root) (:0) 1",
-        f"{page} 5",
+        "(root) (:0);page (/srv/shop a/app.js:14) 4",
+        "(root) (:0);page (/srv/shop a/app.js:15) 1",
         f"{page};stringify (node::0) 7",
         "(root) (:0);garbage collection (runtime:0) 3",
         "(root) (:0) 2",
@@ -261,6 +262,8 @@ def test_one_that_has_ended_is_a_reason():
         {"nodes": [node(1, call_frame(), "many")]},
         {"nodes": [node(1, call_frame(), -1)]},
         {"nodes": [node(1, call_frame(), 1 << 40)]},
+        {"nodes": [{**node(1, call_frame(), 1), "positionTicks": [{"line": -1, "ticks": 1}]}]},
+        {"nodes": [{**node(1, call_frame(), 1), "positionTicks": {"line": 1}}]},
         {"nodes": [node(1 << 61, call_frame(), 1)]},
         {"nodes": [node(1, call_frame(), 1, [[]])]},
         {"nodes": [node(number, call_frame()) for number in range(50_001)]},

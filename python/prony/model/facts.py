@@ -315,8 +315,8 @@ class HotSpot:
     function: str
     """Of a module that is not the app's with the module's name: `ssl.create_default_context`."""
     place: str
-    """The line of the app that calls it, or is in it: `app.py:12`; of Node.js where that function of the app
-    begins; empty where the app does not call it.
+    """The line of the app that calls it, or is in it: `app.py:12`; of Node.js where a function of the
+    app begins that calls it; empty where the app does not call it.
     """
     share: float
 

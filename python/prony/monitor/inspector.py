@@ -21,7 +21,7 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -276,13 +276,27 @@ def _text_of(nodes: Sequence[Json]) -> str:
     callers = {one: node["id"] for node in nodes for one in node.get("children", ()) if one in frames}
     lines, size = [], 0
     for node in nodes:
-        count = node.get("hitCount", 0)
-        if count and node["callFrame"]["functionName"] != _IDLE:
-            lines.append(f"{_stack(node['id'], callers, frames)} {count:d}\n")
+        if node["callFrame"]["functionName"] == _IDLE:
+            continue
+        stack = _stack(node["id"], callers, frames)
+        for number, count in _hits(node):
+            # Where it runs, in place of where it begins.
+            at = f"{stack.rpartition(':')[0]}:{number})" if number else stack
+            lines.append(f"{at} {count}\n")
             size += len(lines[-1])
-        if size > 2 * _MOST_BYTES or not 0 <= count < _LEAST_LARGE:
-            raise ValueError(_TOO_LARGE)
+            if size > 2 * _MOST_BYTES:
+                raise ValueError(_TOO_LARGE)
     return "".join(lines)
+
+
+def _hits(node: Json) -> Iterator[tuple[int, int]]:
+    """Yield how often a function was seen, with the line that ran; 0: not known."""
+    ticks = [(one["line"], one["ticks"]) for one in node.get("positionTicks", ())]
+    for line, count in ticks if node["callFrame"]["url"] and ticks else [(0, node.get("hitCount", 0))]:
+        if not (0 <= line < _LEAST_LARGE and 0 <= count < _LEAST_LARGE):
+            raise ValueError(_TOO_LARGE)
+        if count:
+            yield int(line), int(count)
 
 
 def _stack(node: int, callers: Mapping[int, int], frames: Mapping[int, str]) -> str:
