@@ -276,10 +276,11 @@ def _text_of(nodes: Sequence[Json]) -> str:
     callers = {one: node["id"] for node in nodes for one in node.get("children", ()) if one in frames}
     lines, size = [], 0
     for node in nodes:
-        if node["callFrame"]["functionName"] == _IDLE:
+        hits = tuple(_hits(node))
+        if not hits or node["callFrame"]["functionName"] == _IDLE:
             continue
         stack = _stack(node["id"], callers, frames)
-        for number, count in _hits(node):
+        for number, count in hits:
             # Where it runs, in place of where it begins.
             at = f"{stack.rpartition(':')[0]}:{number})" if number else stack
             lines.append(f"{at} {count}\n")
