@@ -29,6 +29,7 @@ from prony.model.workload import ClosedLoop, DurationStop, Loop, OpenLoop, Workl
 from prony.monitor.inspector import NodeProcess, NodeStacks
 from prony.monitor.native_stacks import NativeStacks
 from prony.monitor.stacks import RATE_HZ, PythonStacks
+from prony.sandbox.container import inner_number
 from prony.sandbox.contract import listening_ports
 from prony.sandbox.linux import in_network
 from prony.units import MILLISECOND_NS, SECOND_NS
@@ -211,12 +212,11 @@ def _lone_threads(threads: Sequence[ThreadUsage]) -> dict[int, int]:
 
 
 def _number_inside(thread: ThreadUsage) -> int:
-    """*Source*: proc_pid_status(5), NSpid: the numbers in each namespace, the innermost last."""
     try:
-        lines = Path(f"/proc/{thread.pid}/task/{thread.tid}/status").read_text(errors="replace").splitlines()
+        status = Path(f"/proc/{thread.pid}/task/{thread.tid}/status").read_text(errors="replace")
     except OSError:
         return thread.tid
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), thread.tid)
+    return inner_number(status) or thread.tid
 
 
 def _short(load: Workload) -> Workload:
