@@ -210,12 +210,15 @@ def running_node(folder, script=NODE, **variables):
         pytest.skip("Node is not installed")
     (folder / "shop.js").write_text(script)
     variables = {**os.environ, "NODE_OPTIONS": HIDES_SESSIONS, **variables}
-    with (folder / "log").open("w+b") as log:
-        with subprocess.Popen([node, folder / "shop.js"], stdout=log, stderr=log, env=variables) as program:
-            while b"ready" not in (folder / "log").read_bytes():
-                time.sleep(0.01)
-            yield program, Where(folder / "log")
-            program.kill()
+    words = [node, folder / "shop.js"]
+    with (
+        (folder / "log").open("w+b") as log,
+        subprocess.Popen(words, stdout=log, stderr=log, env=variables) as program,
+    ):
+        while b"ready" not in (folder / "log").read_bytes():
+            time.sleep(0.01)
+        yield program, Where(folder / "log")
+        program.kill()
 
 
 @pytest.mark.servers
@@ -251,7 +254,9 @@ def test_an_inspector_that_others_would_find_is_not_opened(cell, tmp_path):
 
 @pytest.mark.servers
 def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
-    script = f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
+    script = (
+        f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
+    )
     with running_node(tmp_path, script) as (program, where):
         (one, other) = descendants(program.pid)[1:]
         for pid in (one, other):
@@ -301,7 +306,9 @@ GO_PROGRAMS = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("options", [(), ("-trimpath", "-ldflags=-s -w"), ("-buildmode=pie", "-ldflags=-s -w")])
+@pytest.mark.parametrize(
+    "options", [(), ("-trimpath", "-ldflags=-s -w"), ("-buildmode=pie", "-ldflags=-s -w")]
+)
 @pytest.mark.parametrize("go", GO_PROGRAMS)
 def test_a_go_program_is_sampled_with_its_lines(cell, tmp_path, go, options):
     if not Path(go).exists():

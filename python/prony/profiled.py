@@ -1,11 +1,10 @@
 """Which code uses the CPU of a server that is at its limit: its stacks, in a short load after the window.
 
 The trial's own figures are all from before; while stacks are sampled its rate may fall, and by how much is
-said. CPython is sampled by py-spy, Node.js by V8's own profiler, Go and other compiled programs by the kernel;
-of other runtimes it says that they are not, and what does it.
+said. CPython is sampled by py-spy, Node.js by V8's own profiler, Go and other compiled programs by the
+kernel; of other runtimes it says that they are not, and what does it.
 """
 
-import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
@@ -177,7 +176,7 @@ def _program(pid: int) -> str:
     that may not be read.
     """
     try:
-        name = os.readlink(f"/proc/{pid}/exe").rpartition("/")[2]  # noqa: PTH115
+        name = Path(f"/proc/{pid}/exe").readlink().name
         inside = _EMBEDDED.search(_files(pid))
     except OSError:
         return ""

@@ -191,9 +191,7 @@ def _on_running(
     return Ok()
 
 
-def _look_afterwards(
-    task: Task, subject: RunningSubject, evidence: _Evidence, loaded: Recording
-) -> None:
+def _look_afterwards(task: Task, subject: RunningSubject, evidence: _Evidence, loaded: Recording) -> None:
     """Ask alone, and in the first block of each cell find out which code uses its CPU."""
     found = alone(task.engine, task.cell, loaded, (subject.address, subject.seat))
     evidence.counters = {**evidence.counters, **found}

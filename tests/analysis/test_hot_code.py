@@ -165,8 +165,22 @@ GO_PAGE = "main.page (/srv/shop/app.go:12)"
         ((*SERVE, "shop/db.Find (/srv/shop/db/db.go:3)"), APP),
         ((*SERVE, "example.com/shop/db.Find[...] (example.com/shop/db/db.go:3)"), APP),
         ((*SERVE, "example.com/x.F (/srv/shop/vendor/example.com/x/x.go:3)"), LIBRARY),
-        ((ROOT, f"runtime.mcall ({GOROOT}/runtime/asm_amd64.s:1)", f"runtime.findRunnable ({GOROOT}/runtime/proc.go:1)"), SERVER),
-        ((ROOT, f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)", f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)"), RUNTIME),
+        (
+            (
+                ROOT,
+                f"runtime.mcall ({GOROOT}/runtime/asm_amd64.s:1)",
+                f"runtime.findRunnable ({GOROOT}/runtime/proc.go:1)",
+            ),
+            SERVER,
+        ),
+        (
+            (
+                ROOT,
+                f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)",
+                f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)",
+            ),
+            RUNTIME,
+        ),
         ((*SERVE, GO_PAGE, f"runtime.mallocgc ({GOROOT}/runtime/malloc.go:1)"), APP),
         ((ROOT, "ngx_http_parse (program:nginx:0)"), SERVER),
         ((ROOT, "deflate (library:libz.so.1:0)"), LIBRARY),
@@ -187,8 +201,20 @@ def test_whose_a_stack_of_another_runtime_is(stack, kind):
         ((*HTTP, f"handle ({MODULES}/express/lib/router/index.js:3)"), "express/lib/router.handle", ""),
         ((*SERVE, GO_PAGE), "main.page", "app.go:12"),
         ((*SERVE, GIN), "github.com/gin-gonic/gin.(*Context).Next", ""),
-        ((*SERVE, GO_PAGE, f"encoding/json.Marshal ({GOROOT}/encoding/json/encode.go:3)"), "encoding/json.Marshal", "app.go:12"),
-        ((ROOT, f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)", f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)"), "garbage collection", ""),
+        (
+            (*SERVE, GO_PAGE, f"encoding/json.Marshal ({GOROOT}/encoding/json/encode.go:3)"),
+            "encoding/json.Marshal",
+            "app.go:12",
+        ),
+        (
+            (
+                ROOT,
+                f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)",
+                f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)",
+            ),
+            "garbage collection",
+            "",
+        ),
         ((ROOT, "deflate (library:libz.so.1:0)"), "libz.so.1.deflate", ""),
         ((ROOT, " (library:libz.so.1:0)"), "libz.so.1", ""),
     ],

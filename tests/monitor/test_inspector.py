@@ -40,7 +40,10 @@ ROOT = call_frame("(root)", "", -1)
 PROFILE = {
     "nodes": [
         node(1, ROOT, 1, (2, 4, 5, 6)),
-        {**node(2, call_frame(), 5, (3,)), "positionTicks": [{"line": 14, "ticks": 4}, {"line": 15, "ticks": 1}]},
+        {
+            **node(2, call_frame(), 5, (3,)),
+            "positionTicks": [{"line": 14, "ticks": 4}, {"line": 15, "ticks": 1}],
+        },
         node(3, call_frame("stringify", "", -1), 7),
         node(4, call_frame("(idle)", "", -1), 900),
         node(5, call_frame("(garbage collector)", "", -1), 3),
@@ -71,7 +74,11 @@ class Inspector:
 
     def log(self):
         self.looks += 1
-        return f"ready\nDebugger listening on ws://127.0.0.1:{self.port}/{self._name}\n" if self.looks > 1 else ""
+        return (
+            f"ready\nDebugger listening on ws://127.0.0.1:{self.port}/{self._name}\n"
+            if self.looks > 1
+            else ""
+        )
 
     def ports(self):
         return {self.port} if self.is_open else set()
@@ -180,7 +187,17 @@ def drips(number):
         (b"", "it does not answer in time"),
     ],
     ids=[
-        *("no JSON", "no object", "deep", "no result", "no text", "a long frame", "large", "closed", "endless"),
+        *(
+            "no JSON",
+            "no object",
+            "deep",
+            "no result",
+            "no text",
+            "a long frame",
+            "large",
+            "closed",
+            "endless",
+        ),
         *("slow", "pings", "silent"),
     ],
 )
@@ -213,7 +230,10 @@ def test_one_that_stays_open_is_the_reason_instead_of_its_stacks():
     server.ports = lambda: {server.port}
     with process() as pid:
         stacks = sampled(server, pid)
-    assert (stacks.texts(), stacks.reason) == ({}, "Node.js's inspector did not close; it ends with the trial")
+    assert (stacks.texts(), stacks.reason) == (
+        {},
+        "Node.js's inspector did not close; it ends with the trial",
+    )
 
 
 @pytest.mark.parametrize("whose", ["somebody else's", "an earlier one"])

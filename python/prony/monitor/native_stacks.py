@@ -1,8 +1,8 @@
 """Stacks of compiled programs, sampled by the kernel on the CPU's clock, from the opening of a window to its
 close: a Go program's with files and lines, of others the function that runs, and the library that it is in.
 
-Only Go keeps the chain of frames by which the kernel finds callers; what Debian builds has none. No program is
-needed beside Prony. Must not know figures.
+Only Go keeps the chain of frames by which the kernel finds callers; what Debian builds has none. No program
+is needed beside Prony. Must not know figures.
 
 *Source*: perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK, PERF_SAMPLE_CALLCHAIN; proc_pid_maps(5).
 
@@ -99,7 +99,7 @@ class _Named:
         self._mappings = _mappings(pid)
         self._places: dict[int, str] = {}
         self._exe = Symbols(Path(f"/proc/{pid}/exe"))
-        self._symbols: dict[str, Symbols | None] = {os.readlink(f"/proc/{pid}/exe"): self._exe}  # noqa: PTH115
+        self._symbols: dict[str, Symbols | None] = {str(Path(f"/proc/{pid}/exe").readlink()): self._exe}
         self._is_rooted = False
 
     def text(self, stacks: Counter[tuple[int, ...]]) -> str:
@@ -111,7 +111,9 @@ class _Named:
         for addresses, count in stacks.items():
             named[";".join((ROOT, *self._frames(addresses)))] += count
         if self._exe.is_go and stacks and not self._is_rooted:
-            raise ValueError("Go's table of functions does not fit what runs (a stripped program with C in it?)")
+            raise ValueError(
+                "Go's table of functions does not fit what runs (a stripped program with C in it?)"
+            )
         return "".join(f"{frames} {count}\n" for frames, count in named.items())
 
     def _frames(self, addresses: tuple[int, ...]) -> list[str]:

@@ -98,7 +98,9 @@ class Symbols:
                 break
         tables = [one for one in sections if one.name.endswith(".gopclntab")]
         text = next((one.address for one in sections if one.name == ".text"), 0)
-        self._go = GoTable(_part(file, tables[0].offset, tables[0].size), self._text(text)) if tables else None
+        self._go = (
+            GoTable(_part(file, tables[0].offset, tables[0].size), self._text(text)) if tables else None
+        )
 
     def _text(self, section: int) -> int:
         """Return where Go's code begins, behind what a C compiler put before it."""
@@ -143,8 +145,8 @@ def _text_at(names: bytes, offset: int) -> str:
 class GoTable:
     """Go's table of functions, files and lines (``.gopclntab``). ``text``: where the code begins.
 
-    *Errors*: ValueError for a table of Go 1.17 or earlier; struct.error and IndexError for one that breaks its
-    own rules.
+    *Errors*: ValueError for a table of Go 1.17 or earlier; struct.error and IndexError for one that breaks
+    its own rules.
     """
 
     def __init__(self, data: bytes, text: int) -> None:
@@ -152,23 +154,32 @@ class GoTable:
             raise ValueError("it was built by Go 1.17 or earlier, whose tables are not read")
         self._data, self._step, self._steps = data, data[6], 0
         words = struct.unpack_from("<8Q", data, 8)
-        self._count, (self._names, self._units, self._files, self._values, self._functions) = words[0], words[3:8]
+        self._count, (self._names, self._units, self._files, self._values, self._functions) = (
+            words[0],
+            words[3:8],
+        )
         # Go 1.26 writes none, and a program that may lie anywhere is written as if it lay at 0.
         self._text = words[2] or text
 
     def place(self, address: int) -> Place | None:
-        """Return the function, with file and line. Of what the compiler put into it from another file: the line
-        where the function begins.
+        """Return the function, with file and line. Of what the compiler put into it from another file: the
+        line where the function begins.
         """
         found = self._function(address - self._text)
         if found is None:
             return None
         entry, at = found
-        name, _, _, _, files, lines, _, unit = struct.unpack_from("<i7I", self._data, self._functions + at + 4)
+        name, _, _, _, files, lines, _, unit = struct.unpack_from(
+            "<i7I", self._data, self._functions + at + 4
+        )
         own = self._value(files, entry, entry)
         here = entry if self._value(files, entry, address - self._text) != own else address - self._text
         (file,) = struct.unpack_from("<I", self._data, self._units + 4 * (unit + own))
-        return self._string(self._names + name), self._string(self._files + file), self._value(lines, entry, here)
+        return (
+            self._string(self._names + name),
+            self._string(self._files + file),
+            self._value(lines, entry, here),
+        )
 
     def _function(self, address: int) -> tuple[int, int] | None:
         """Return where it begins, and where what is known of it lies; by halves."""
@@ -177,14 +188,14 @@ class GoTable:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if self._entry(middle)[0] <= address else (low, middle)
         # The last entry is the end of the code.
-        return self._entry(low - 1) if 0 < low and address < self._entry(self._count)[0] else None
+        return self._entry(low - 1) if low > 0 and address < self._entry(self._count)[0] else None
 
     def _entry(self, place: int) -> tuple[int, int]:
         entry, at = struct.unpack_from("<2I", self._data, self._functions + 8 * place)
         return entry, at
 
     def _value(self, table: int, entry: int, address: int) -> int:
-        """Return what a table of values says at an address: pairs of how the value changes, and how far on."""
+        """Return what a table says at an address: pairs of how the value changes, and how far on."""
         numbers = self._numbers(self._values + table)
         value, end = -1, entry
         while self._steps < _MOST_STEPS:

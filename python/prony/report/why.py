@@ -143,7 +143,12 @@ _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
         CodeKind.RUNTIME: "garbage collection",
     }
 )
-_SPOTS = (Column("in", text=True), Column("the app's line", text=True), Column("CPU of a page"), Column("share"))
+_SPOTS = (
+    Column("in", text=True),
+    Column("the app's line", text=True),
+    Column("CPU of a page"),
+    Column("share"),
+)
 
 
 def code_blocks(found: PageCode, at: str) -> Iterator[Block]:

@@ -16,8 +16,8 @@ from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
 from prony.sandbox.base import Sandbox
 from prony.sandbox.contract import difference, listening_ports, probe
-from prony.sandbox.identity import descendants
 from prony.sandbox.exchange import Reply
+from prony.sandbox.identity import descendants
 from prony.sandbox.subject import RunningSubject
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
