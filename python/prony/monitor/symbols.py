@@ -30,6 +30,7 @@ _MOST_PARTS = 4096
 _HEADER, _SYMBOL = struct.Struct("<16sHHIQQQIHHHHHH"), struct.Struct("<IBBHQQ")
 _SEGMENT, _SECTION = struct.Struct("<IIQQQQQQ"), struct.Struct("<IIQQQQIIQQ")
 _LOADED, _FUNCTIONS = 1, (2, 10)
+_BROKEN = (struct.error, IndexError, OverflowError)
 # Go 1.20 and later, 1.18 and 1.19.
 _GO_TABLES = (0xFFFFFFF1, 0xFFFFFFF0)
 # Of all that is asked of one table: ten times what three seconds of a large program need.
@@ -57,7 +58,7 @@ class Symbols:
                 raise ValueError("it is no file")
             try:
                 self._read(opened.fileno())
-            except (struct.error, IndexError) as error:
+            except _BROKEN as error:
                 raise ValueError(f"it is no ELF file of 64 bits: {error}") from error
 
     @property
@@ -74,12 +75,7 @@ class Symbols:
         address = next(parts, None)
         if address is None:
             return None
-        if self._go is None:
-            return self._named(address)
-        try:
-            return self._go.place(address)
-        except (struct.error, IndexError) as error:
-            raise ValueError(f"Go's table of functions is broken: {error}") from error
+        return self._named(address) if self._go is None else self._go.place(address)
 
     def _read(self, file: int) -> None:
         head = _HEADER.unpack(os.pread(file, _HEADER.size, 0))
@@ -145,8 +141,8 @@ def _text_at(names: bytes, offset: int) -> str:
 class GoTable:
     """Go's table of functions, files and lines (``.gopclntab``). ``text``: where the code begins.
 
-    *Errors*: ValueError for a table of Go 1.17 or earlier; struct.error and IndexError for one that breaks
-    its own rules.
+    *Errors*: ValueError for one that breaks its own rules; of the constructor, also for one of Go 1.17 or
+    earlier, and struct.error and IndexError for a short one.
     """
 
     def __init__(self, data: bytes, text: int) -> None:
@@ -165,10 +161,13 @@ class GoTable:
         """Return the function, with file and line. Of what the compiler put into it from another file: the
         line where the function begins.
         """
-        found = self._function(address - self._text)
-        if found is None:
-            return None
-        entry, at = found
+        try:
+            found = self._function(address - self._text)
+            return None if found is None else self._place(address, *found)
+        except _BROKEN as error:
+            raise ValueError(f"Go's table of functions is broken: {error}") from error
+
+    def _place(self, address: int, entry: int, at: int) -> Place:
         name, _, _, _, files, lines, _, unit = struct.unpack_from(
             "<i7I", self._data, self._functions + at + 4
         )
