@@ -48,7 +48,7 @@ _UPGRADE = (
     *("Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
 )
-_IDLE = "(idle)"
+_IDLE, _SILENT = "(idle)", "it does not answer in time"
 _OWN = {"(root)": ROOT, "(garbage collector)": COLLECTOR, "(program)": "", _IDLE: ""}
 
 
@@ -188,7 +188,10 @@ class _Stream:
 
     def _more(self) -> None:
         self._socket.settimeout(self._rest_s())
-        data = self._socket.recv(_PIECE_BYTES)
+        try:
+            data = self._socket.recv(_PIECE_BYTES)
+        except TimeoutError as error:
+            raise TimeoutError(_SILENT) from error
         self._left -= len(data)
         if not data or self._left < 0:
             raise ValueError("it ended" if not data else f"it answers with more than {_MOST_BYTES:,} bytes")
@@ -203,7 +206,7 @@ class _Stream:
     def _rest_s(self) -> float:
         left_s = self.deadline_s - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError("it does not answer in time")
+            raise TimeoutError(_SILENT)
         return left_s
 
 
