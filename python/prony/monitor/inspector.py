@@ -140,7 +140,8 @@ class NodeStacks:
         until_s = time.monotonic() + _OPEN_S
         while self._port in self._process.ports():
             if time.monotonic() > until_s:
-                self._text, self.reason = "", "Node.js's inspector did not close; it ends with the trial"
+                why = "Node.js's inspector was asked" if self._text else self.reason
+                self._text, self.reason = "", f"{why}; it did not close, and ends with the trial"
                 return
             time.sleep(_LOOK_S)
 
