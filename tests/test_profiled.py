@@ -314,7 +314,7 @@ def test_a_go_program_is_sampled_with_its_lines(cell, tmp_path, go, options):
     if not Path(go).exists():
         pytest.skip(f"{go} is not installed")
     (tmp_path / "shop.go").write_text(GO)
-    variables = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOCACHE": str(tmp_path / "cache")}
+    variables = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     words = [go, "build", *options, "-o", "shop", "shop.go"]
     subprocess.run(words, cwd=tmp_path, env=variables, check=True)
     with subprocess.Popen([tmp_path / "shop"], stdout=subprocess.PIPE) as program:
