@@ -182,6 +182,7 @@ GO_PAGE = "main.page (/srv/shop/app.go:12)"
             RUNTIME,
         ),
         ((*SERVE, GO_PAGE, f"runtime.mallocgc ({GOROOT}/runtime/malloc.go:1)"), APP),
+        ((*SERVE, GO_PAGE, f"gcWriteBarrier ({GOROOT}/runtime/asm_amd64.s:1)"), APP),
         ((ROOT, "ngx_http_parse (program:nginx:0)"), SERVER),
         ((ROOT, "deflate (library:libz.so.1:0)"), LIBRARY),
         ((ROOT, "memcpy (library:libc.so.6:0)"), SERVER),
@@ -200,6 +201,12 @@ def test_whose_a_stack_of_another_runtime_is(stack, kind):
         ((*HTTP, JS, "stringify (node::0)"), "stringify", "app.js:12"),
         ((*HTTP, f"handle ({MODULES}/express/lib/router/index.js:3)"), "express/lib/router.handle", ""),
         ((*SERVE, GO_PAGE), "main.page", "app.go:12"),
+        ((*SERVE, "main.page (./app.go:12)"), "main.page", "app.go:12"),
+        (
+            (*SERVE, GO_PAGE, f"gcWriteBarrier ({GOROOT}/runtime/asm_amd64.s:1)"),
+            "gcWriteBarrier",
+            "app.go:12",
+        ),
         ((*SERVE, GIN), "github.com/gin-gonic/gin.(*Context).Next", ""),
         (
             (*SERVE, GO_PAGE, f"encoding/json.Marshal ({GOROOT}/encoding/json/encode.go:3)"),

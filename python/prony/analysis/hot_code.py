@@ -251,13 +251,14 @@ def _of_go(function: str, file: str, line: int) -> _Frame:
     module = package.replace("%2e", ".")
     if _OF_GO.fullmatch(function):
         kind: CodeKind | None = CodeKind.SERVER
-    elif package.partition("/")[0] in _GO_STANDARD:
+    elif not inner or package.partition("/")[0] in _GO_STANDARD:
+        # Assembly of the runtime has no package.
         kind = None
     elif "@v" in file or "/vendor/" in file:
         kind = CodeKind.LIBRARY
     else:
         kind = CodeKind.APP
-    return _Frame(inner, file, line, module, kind)
+    return _Frame(inner, file.removeprefix("./"), line, module, kind)
 
 
 def _of_native(file: str) -> tuple[str, CodeKind | None]:
