@@ -182,7 +182,7 @@ def test_another_runtime_is_named_with_what_does_it_and_not_loaded(cell, tmp_pat
 def test_a_compiled_program_is_sampled_by_the_kernel(cell):
     """The shell computes without a library's help: all of it is the program's own."""
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as loop:
-        found = profiled(Engine(window_s=1.0), cell, loaded(), WHERE, threads(loop.pid))
+        found = profiled(Engine(window_s=3.0), cell, loaded(), WHERE, threads(loop.pid))
         loop.kill()
     if "refuses" in found.missing:
         pytest.skip(found.missing)
