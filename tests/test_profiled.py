@@ -188,7 +188,7 @@ def test_a_compiled_program_is_sampled_by_the_kernel(cell):
         pytest.skip(found.missing)
     assert found.missing == ""
     assert found.shares[CodeKind.SERVER] > 0.6
-    assert found.samples > 30
+    assert found.samples >= 30
 
 
 NODE = """
