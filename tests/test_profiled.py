@@ -1,6 +1,7 @@
-"""Which code uses the CPU after a window: a real CPython is sampled, and what cannot be is named."""
+"""Which code uses the CPU after a window: real runtimes are sampled, and what cannot be is named."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,14 +17,32 @@ from golden import build
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.facts import CodeKind
-from prony.model.observation import ThreadUsage
+from prony.model.observation import LogTail, ThreadUsage
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.profiled import _number_inside, profiled
+from prony.runas import HIDES_SESSIONS
+from prony.sandbox.contract import listening_ports
+from prony.sandbox.identity import descendants
 from recordings import with_parts
 
 MS, SECOND = 1_000_000, build.SECOND
 LOAD = build.Workload(ClosedLoop(4), DurationStop(2 * SECOND), warmup_ns=SECOND)
-WHERE = (Address("127.0.0.1", 8000), None)
+
+
+class Where:
+    """A subject that wrote ``file``."""
+
+    address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
+
+    def __init__(self, file=None):
+        self._file = file
+
+    def log(self):
+        return LogTail(self._file.read_text() if self._file else "")
+
+
+WHERE = Where()
 BURNS = """
 import json
 
@@ -92,7 +111,8 @@ def busy(tmp_path):
 
 
 def threads(*pids):
-    return [ThreadUsage(pid, pid, "main", SECOND) for pid in pids]
+    # Little: on a busy machine they have little more while they are sampled.
+    return [ThreadUsage(pid, pid, "main", SECOND // 20) for pid in pids]
 
 
 def loaded(**window):
@@ -145,13 +165,167 @@ def test_too_few_samples_have_no_shares(cell, busy):
     assert found.missing
 
 
-def test_another_runtime_is_named_and_not_loaded(cell):
-    engine = Engine()
-    with subprocess.Popen(["sleep", "60"]) as asleep:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("php-fpm8.2", "Excimer"), ("ruby3.1", "rbspy"), ("perl", "NYTProf"), ("java", "JFR.start")],
+)
+def test_another_runtime_is_named_with_what_does_it_and_not_loaded(cell, tmp_path, name, why):
+    engine, file = Engine(), tmp_path / name
+    shutil.copy(shutil.which("sleep"), file)
+    with subprocess.Popen([file, "60"]) as asleep:
         found = profiled(engine, cell, loaded(), WHERE, threads(asleep.pid))
         asleep.kill()
-    assert "CPython" in found.missing
+    assert why in found.missing
     assert engine.loads == []
+
+
+def test_a_compiled_program_is_sampled_by_the_kernel(cell):
+    """The shell computes without a library's help: all of it is the program's own."""
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as loop:
+        found = profiled(Engine(window_s=3.0), cell, loaded(), WHERE, threads(loop.pid))
+        loop.kill()
+    if "refuses" in found.missing:
+        pytest.skip(found.missing)
+    assert found.missing == ""
+    assert found.shares[CodeKind.SERVER] > 0.6
+    assert found.samples >= 30
+
+
+NODE = """
+const crypto = require("node:crypto");
+function render(rows) { return JSON.stringify(rows); }
+function page() {
+  let text = "";
+  for (let n = 0; n < 20; n++) text += render(Array.from({length: 300}, (_, i) => ({name: "x", price: i})));
+  return crypto.createHash("sha256").update(text).digest("hex");
+}
+console.log("ready");
+(function loop() { page(); setImmediate(loop); })();
+"""
+
+
+@contextmanager
+def running_node(folder, script=NODE, **variables):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node is not installed")
+    (folder / "shop.js").write_text(script)
+    variables = {**os.environ, "NODE_OPTIONS": HIDES_SESSIONS, **variables}
+    words = [node, folder / "shop.js"]
+    with (
+        (folder / "log").open("w+b") as log,
+        subprocess.Popen(words, stdout=log, stderr=log, env=variables) as program,
+    ):
+        while b"ready" not in (folder / "log").read_bytes():
+            time.sleep(0.01)
+        yield program, Where(folder / "log")
+        program.kill()
+
+
+@pytest.mark.servers
+def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
+    with running_node(tmp_path) as (program, where):
+        found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(program.pid))
+        assert listening_ports([program.pid]) == ()
+        assert program.poll() is None
+        # A second time, as after another window.
+        again = profiled(Engine(window_s=1.0), cell, loaded(), where, threads(program.pid))
+    assert (found.missing, again.missing) == ("", "")
+    assert found.hottest[0].place.partition(":")[0] == "shop.js"
+    assert found.shares[CodeKind.APP] > 0.6
+    assert found.samples > 30
+
+
+@pytest.mark.servers
+def test_the_port_of_the_inspector_may_be_taken(cell, tmp_path):
+    script = f'require("node:net").createServer().listen(9229, "127.0.0.1");{NODE}'
+    with running_node(tmp_path, script) as (program, where):
+        found = profiled(Engine(window_s=0.1), cell, loaded(), where, threads(program.pid))
+        assert program.poll() is None
+    assert "is its port taken" in found.missing
+
+
+@pytest.mark.servers
+def test_an_inspector_that_others_would_find_is_not_opened(cell, tmp_path):
+    with running_node(tmp_path, NODE_OPTIONS="") as (program, where):
+        found = profiled(Engine(), cell, loaded(), where, threads(program.pid))
+        assert "Debugger" not in where.log().text
+    assert "other users could enter it" in found.missing
+
+
+@pytest.mark.servers
+def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
+    script = (
+        f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
+    )
+    with running_node(tmp_path, script) as (program, where):
+        (one, other) = descendants(program.pid)[1:]
+        for pid in (one, other):
+            found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(pid))
+            assert found.missing == ""
+            assert found.hottest[0].place.partition(":")[0] == "shop.js"
+
+
+GO = """
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+)
+
+type row struct {
+	Name  string
+	Price int
+}
+
+//go:noinline
+func render(rows []row) []byte {
+	found, _ := json.Marshal(rows)
+	return found
+}
+
+func page() [32]byte {
+	rows := []row{}
+	for n := 0; n < 3000; n++ {
+		rows = append(rows, row{"x", n})
+	}
+	return sha256.Sum256(render(rows))
+}
+
+func main() {
+	fmt.Println("ready")
+	for {
+		page()
+	}
+}
+"""
+GO_PROGRAMS = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    "options", [(), ("-trimpath", "-ldflags=-s -w"), ("-buildmode=pie", "-ldflags=-s -w")]
+)
+@pytest.mark.parametrize("go", GO_PROGRAMS)
+def test_a_go_program_is_sampled_with_its_lines(cell, tmp_path, go, options):
+    if not Path(go).exists():
+        pytest.skip(f"{go} is not installed")
+    (tmp_path / "shop.go").write_text(GO)
+    variables = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+    words = [go, "build", *options, "-o", "shop", "shop.go"]
+    subprocess.run(words, cwd=tmp_path, env=variables, check=True)
+    with subprocess.Popen([tmp_path / "shop"], stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        found = profiled(Engine(window_s=1.5), cell, loaded(), WHERE, threads(program.pid))
+        program.kill()
+    if "refuses" in found.missing:
+        pytest.skip(found.missing)
+    assert found.missing == ""
+    render = next(one for one in found.hottest if "json" in one.function or one.function == "main.render")
+    assert (render.kind, render.place) == (CodeKind.APP, "shop.go:17")
+    assert found.shares[CodeKind.APP] > 0.5
 
 
 def test_a_generator_that_breaks_is_the_reason(cell, busy):

@@ -197,9 +197,9 @@ def test_the_code_of_busy_processes_is_looked_at_last_in_the_first_block(
 ):
     bench, code = Bench(), HotCode(40)
 
-    def profiled(engine, cell, loaded, where, threads):
+    def profiled(engine, cell, loaded, subject, threads):
         bench.step("profiled")
-        assert (engine, loaded, where, threads) == (bench, recording(), (ADDRESS, bench.seat), [])
+        assert (engine, loaded, subject, threads) == (bench, recording(), bench, [])
         return code
 
     monkeypatch.setattr("prony.trial.alone", lambda *_: {})

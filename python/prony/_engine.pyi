@@ -17,6 +17,7 @@ __all__ = [
     "ProcessSample",
     "ProcessSampler",
     "ReferenceServer",
+    "StackWatch",
     "Stream",
     "SwitchWatch",
     "Thread",
@@ -193,6 +194,12 @@ class SwitchWatch:
     def begin(self) -> None: ...
     def drain(self) -> None: ...
     def finish(self) -> tuple[list[ThreadSchedule], int]: ...
+
+@final
+class StackWatch:
+    def __new__(cls, cpus: Sequence[int]) -> Self: ...
+    def add(self, pid: int) -> int: ...
+    def finish(self) -> tuple[list[tuple[int, list[int]]], int]: ...
 
 @final
 class ThreadSchedule:

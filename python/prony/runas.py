@@ -17,6 +17,9 @@ from prony.errors import HostError, UsageError
 SUBJECT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where subjects find programs: not the caller's PATH, so that two users measure the same."""
 
+HIDES_SESSIONS = "--inspect-publish-uid=stderr"
+"""In ``NODE_OPTIONS`` of subjects: an inspector's session is named in their output alone."""
+
 # Who may build: an account made for it, else the first of those that every distribution has and that owns
 # nothing. Some programs, such as initdb, need a user with a name.
 _BUILDERS = ("prony-build", "nobody", "bin", "daemon")

@@ -18,14 +18,13 @@ from prony.analysis.hot_code import busy_processes
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
 from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
-from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.facts import CloseLook, CloseView, TrialEvent, TrialFacts
 from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
-from prony.model.sandbox import EngineSeat, Placement
+from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
@@ -186,20 +185,18 @@ def _on_running(
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
     if task.is_watched and task.position.role in _DIAGNOSED and evidence.recording is not None:
-        _look_afterwards(task, (subject.address, subject.seat), evidence, evidence.recording)
+        _look_afterwards(task, subject, evidence, evidence.recording)
     return Ok()
 
 
-def _look_afterwards(
-    task: Task, where: tuple[Address, EngineSeat], evidence: _Evidence, loaded: Recording
-) -> None:
+def _look_afterwards(task: Task, subject: RunningSubject, evidence: _Evidence, loaded: Recording) -> None:
     """Ask alone, and in the first block of each cell find out which code uses its CPU."""
-    found = alone(task.engine, task.cell, loaded, where)
+    found = alone(task.engine, task.cell, loaded, (subject.address, subject.seat))
     evidence.counters = {**evidence.counters, **found}
     if task.position.role is TrialRole.SUBJECT and task.position.block == 0:
         busy = busy_processes(evidence.samples, len(task.placement.server_cpus))
         threads = [one for one in evidence.threads if one.pid in busy]
-        code = profiled(task.engine, task.cell, loaded, where, threads)
+        code = profiled(task.engine, task.cell, loaded, subject, threads)
         evidence.facts = replace(evidence.facts, code=code)
 
 

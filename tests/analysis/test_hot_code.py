@@ -124,6 +124,118 @@ def test_processes_are_added_up_and_none_has_no_share():
     assert hot_code(["page (/srv/app.py:1) many\n"]).samples == 0
 
 
+# --- other runtimes ---------------------------------------------------------------------------------------
+
+RUNTIME = CodeKind.RUNTIME
+ROOT = "(root) (:0)"
+MODULES = "/srv/shop/node_modules"
+HTTP = (ROOT, "parserOnIncoming (node:_http_server:9)", "emit (node:events:9)")
+JS = "page (/srv/shop/app.js:12)"
+GOROOT, MOD = "/usr/lib/go/src", "/root/go/pkg/mod"
+SERVE = (
+    ROOT,
+    f"runtime.goexit ({GOROOT}/runtime/asm_amd64.s:1)",
+    f"net/http.(*conn).serve ({GOROOT}/net/http/server.go:2)",
+    f"net/http.serverHandler.ServeHTTP ({GOROOT}/net/http/server.go:2)",
+)
+MUX = f"net/http.(*ServeMux).ServeHTTP ({GOROOT}/net/http/server.go:2)"
+GIN = f"github.com/gin-gonic/gin.(*Context).Next ({MOD}/github.com/gin-gonic/gin@v1.9.1/context.go:2)"
+GO_PAGE = "main.page (/srv/shop/app.go:12)"
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        ((ROOT,), SERVER),
+        (HTTP, SERVER),
+        ((ROOT, "processTicksAndRejections (node:internal/process/task_queues:9)"), SERVER),
+        ((*HTTP, JS), APP),
+        ((*HTTP, f"handle ({MODULES}/express/lib/router/index.js:3)"), LIBRARY),
+        ((*HTTP, f"handle ({MODULES}/express/lib/router/index.js:3)", JS), APP),
+        ((*HTTP, JS, "stringify (node::0)"), APP),
+        ((*HTTP, JS, "end (node:_http_outgoing:3)"), SERVER),
+        ((*HTTP, JS, "pbkdf2Sync (node:internal/crypto/pbkdf2:3)"), APP),
+        ((ROOT, "garbage collection (runtime:0)"), RUNTIME),
+        (SERVE, SERVER),
+        ((*SERVE, MUX, GO_PAGE), APP),
+        ((*SERVE, GIN), LIBRARY),
+        ((*SERVE, GIN, GO_PAGE, f"encoding/json.Marshal ({GOROOT}/encoding/json/encode.go:3)"), APP),
+        ((*SERVE, GO_PAGE, f"net/http.(*response).Write ({GOROOT}/net/http/server.go:3)"), SERVER),
+        ((*SERVE, GO_PAGE, f"net/http.(*Client).Do ({GOROOT}/net/http/client.go:3)"), APP),
+        ((*SERVE, "shop/db.Find (/srv/shop/db/db.go:3)"), APP),
+        ((*SERVE, "example.com/shop/db.Find[...] (example.com/shop/db/db.go:3)"), APP),
+        ((*SERVE, "example.com/x.F (/srv/shop/vendor/example.com/x/x.go:3)"), LIBRARY),
+        (
+            (
+                ROOT,
+                f"runtime.mcall ({GOROOT}/runtime/asm_amd64.s:1)",
+                f"runtime.findRunnable ({GOROOT}/runtime/proc.go:1)",
+            ),
+            SERVER,
+        ),
+        (
+            (
+                ROOT,
+                f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)",
+                f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)",
+            ),
+            RUNTIME,
+        ),
+        ((*SERVE, GO_PAGE, f"runtime.mallocgc ({GOROOT}/runtime/malloc.go:1)"), APP),
+        ((*SERVE, GO_PAGE, f"gcWriteBarrier ({GOROOT}/runtime/asm_amd64.s:1)"), APP),
+        ((ROOT, "ngx_http_parse (program:nginx:0)"), SERVER),
+        ((ROOT, "deflate (library:libz.so.1:0)"), LIBRARY),
+        ((ROOT, "memcpy (library:libc.so.6:0)"), SERVER),
+        ((*SERVE, GO_PAGE, "memcpy (library:libc.so.6:0)"), APP),
+    ],
+)
+def test_whose_a_stack_of_another_runtime_is(stack, kind):
+    assert of((stack, 7)).shares == {kind: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("stack", "function", "place"),
+    [
+        ((*HTTP, JS), "page", "app.js:12"),
+        ((*HTTP, JS, "pbkdf2Sync (node:internal/crypto/pbkdf2:3)"), "crypto/pbkdf2.pbkdf2Sync", "app.js:12"),
+        ((*HTTP, JS, "stringify (node::0)"), "stringify", "app.js:12"),
+        ((*HTTP, f"handle ({MODULES}/express/lib/router/index.js:3)"), "express/lib/router.handle", ""),
+        ((*SERVE, GO_PAGE), "main.page", "app.go:12"),
+        ((*SERVE, "main.page (./app.go:12)"), "main.page", "app.go:12"),
+        (
+            (*SERVE, GO_PAGE, f"gcWriteBarrier ({GOROOT}/runtime/asm_amd64.s:1)"),
+            "gcWriteBarrier",
+            "app.go:12",
+        ),
+        ((*SERVE, GIN), "github.com/gin-gonic/gin.(*Context).Next", ""),
+        (
+            (*SERVE, GO_PAGE, f"encoding/json.Marshal ({GOROOT}/encoding/json/encode.go:3)"),
+            "encoding/json.Marshal",
+            "app.go:12",
+        ),
+        (
+            (
+                ROOT,
+                f"runtime.gcBgMarkWorker ({GOROOT}/runtime/mgc.go:1)",
+                f"runtime.scanobject ({GOROOT}/runtime/mgcmark.go:1)",
+            ),
+            "garbage collection",
+            "",
+        ),
+        ((ROOT, "deflate (library:libz.so.1:0)"), "libz.so.1.deflate", ""),
+        ((ROOT, " (library:libz.so.1:0)"), "libz.so.1", ""),
+    ],
+)
+def test_what_a_stack_of_another_runtime_counts_for(stack, function, place):
+    (spot,) = of((stack, 7)).hottest
+    assert (spot.function, spot.place) == (function, place)
+
+
+def test_functions_of_one_compiled_library_are_apart():
+    found = of(*(((ROOT, f"{name} (library:libz.so.1:0)"), 5) for name in ("deflate", "crc32")))
+    assert {one.function for one in found.hottest} == {"libz.so.1.deflate", "libz.so.1.crc32"}
+
+
 # --- which processes --------------------------------------------------------------------------------------
 
 

@@ -586,6 +586,13 @@ def test_why_says_whose_code_it_is_what_the_server_needs_and_what_the_look_costs
     ]
 
 
+def test_garbage_collection_is_named_apart():
+    found = HotSpot(CodeKind.RUNTIME, "garbage collection", "", 0.3)
+    said, table, *_ = why_blocks(HotCode(300, {CodeKind.APP: 0.7, CodeKind.RUNTIME: 0.3}, (found,)))
+    assert str(said.text).endswith("the app 70 %, garbage collection 30 %.")
+    assert [str(one.text) for one in table.rows[0]][:2] == ["garbage collection", "—"]
+
+
 def test_too_few_samples_of_the_server_give_no_ratio():
     code = replace(CODE, samples=100)
     assert conclude([Observed((), usage_with(code))]).code.times_server is None

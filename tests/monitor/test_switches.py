@@ -120,4 +120,4 @@ def test_an_ordinary_user_sees_the_switches_of_the_own_processes_and_of_no_other
     if "perf_event_paranoid is 3" in done.stderr or "perf_event_paranoid is 4" in done.stderr:
         pytest.skip("this kernel lets no ordinary user watch: " + done.stderr.splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 1 the kernel refuses to watch context switches: "), done.stdout
+    assert done.stdout.startswith("1 1 the kernel refuses to watch threads: "), done.stdout

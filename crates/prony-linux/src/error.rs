@@ -19,11 +19,9 @@ pub enum Error {
         /// Its line.
         line: String,
     },
-    /// The kernel does not let this user watch context switches, or has no room for it.
-    #[error(
-        "the kernel refuses to watch context switches: {source} (kernel.perf_event_paranoid is {paranoid})"
-    )]
-    Switches {
+    /// The kernel does not let this user watch threads, or has no room for it.
+    #[error("the kernel refuses to watch threads: {source} (kernel.perf_event_paranoid is {paranoid})")]
+    Refused {
         /// The setting by which it decides; empty where it has none.
         paranoid: String,
         /// The system's answer.

@@ -6,6 +6,7 @@
 //! - [`memory`] splits a process's memory into shared and unshared; it is expensive, so call it rarely.
 //! - [`machine_cpu`] returns how busy the CPUs are.
 //! - [`SwitchWatch`] records when threads get and leave a CPU, for a trial of its own: it costs each switch something.
+//! - [`StackWatch`] samples the stacks of threads, after a measurement.
 //! - [`identity`] identifies a process, also when its number is reused.
 //!
 //! It does not know what a subject, a trial or a metric is, and keeps no history. Times are integer nanoseconds with the
@@ -38,6 +39,6 @@ pub use cpu::{machine_cpu, CpuTime, MachineCpu};
 pub use detail::{detail, Detail, ThreadSample};
 pub use error::Error;
 pub use memory::{memory, Memory};
-pub use perf::{may_watch_switches, SwitchWatch};
+pub use perf::{Stack, StackWatch, SwitchWatch};
 pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler};
 pub use switches::ThreadSchedule;

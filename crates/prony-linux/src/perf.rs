@@ -1,8 +1,9 @@
-//! Watches the context switches of threads, by the kernel's own records of them.
+//! Watches the context switches of threads, or samples their stacks, by the kernel's own records of them.
 //!
 //! An event for each thread and CPU, inherited by what that thread starts, writes into one ring for each CPU. No sample
 //! is taken and no instruction is counted; a switch costs its thread well below a microsecond, and the reader its time.
-//! That is too much beside a measurement, so that it belongs into a trial of its own.
+//! That is too much beside a measurement, so that it belongs into a trial of its own. Stacks are sampled a hundred times in
+//! a second of CPU time: return addresses of the user's part, as frame pointers chain them.
 //!
 //! *Source*: `perf_event_open(2)`; Linux `include/uapi/linux/perf_event.h`, `kernel/events/core.c`.
 
@@ -19,14 +20,17 @@ use crate::tree::threads_of;
 
 // linux/perf_event.h
 const TYPE_SOFTWARE: u32 = 1;
+const COUNT_CPU_CLOCK: u64 = 0;
 const COUNT_DUMMY: u64 = 9;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_STACK: u64 = 1 << 5;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const TASK: u64 = 1 << 13;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+const EXCLUDE_KERNEL_STACK: u64 = 1 << 21;
 const USE_CLOCK_ID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
@@ -34,16 +38,19 @@ const SET_OUTPUT: u32 = 0x2405;
 const RECORD_LOST: u32 = 2;
 const RECORD_EXIT: u32 = 4;
 const RECORD_FORK: u32 = 7;
+const RECORD_SAMPLE: u32 = 9;
 const RECORD_SWITCH: u32 = 14;
 const SWITCHED_OUT: u16 = 1 << 13;
 const PREEMPTED: u16 = 1 << 14;
+/// From here on an address is a mark that says whose the next ones are.
+const FIRST_MARK: u64 = -4095_i64 as u64;
 const HEADER_BYTES: usize = 8;
 // Of struct perf_event_mmap_page.
 const HEAD_AT: usize = 0x400;
 const TAIL_AT: usize = 0x408;
 
 /// Of a ring, at first; less where the kernel gives this user no more of memory that stays resident.
-const MOST_RING_BYTES: usize = 256 << 10;
+const MOST_RING_BYTES: usize = 512 << 10;
 const LEAST_RING_BYTES: usize = 8 << 10;
 
 /// `struct perf_event_attr` up to its fifth version; later kernels take it as it is.
@@ -71,7 +78,27 @@ struct Attributes {
     reserved: u16,
 }
 
-fn attributes() -> Attributes {
+/// Of CPU time, between two samples.
+const SAMPLE_PERIOD_NS: u64 = 10_000_000;
+/// Of a stack: three seconds of these fill half of a ring, so that nobody needs to read it meanwhile.
+const MOST_FRAMES: u16 = 100;
+
+/// Every 10 ms of CPU time the stack; without `kernel` only where that ends in the user's part.
+fn of_stacks(kernel: bool) -> Attributes {
+    let excluded = if kernel { 0 } else { EXCLUDE_KERNEL };
+    Attributes {
+        kind: TYPE_SOFTWARE,
+        bytes: size_of::<Attributes>() as u32,
+        config: COUNT_CPU_CLOCK,
+        sample_period: SAMPLE_PERIOD_NS,
+        sample_type: SAMPLE_TID | SAMPLE_STACK,
+        flags: INHERIT | EXCLUDE_HYPERVISOR | EXCLUDE_KERNEL_STACK | excluded,
+        most_stack: MOST_FRAMES,
+        ..Attributes::default()
+    }
+}
+
+fn of_switches() -> Attributes {
     Attributes {
         kind: TYPE_SOFTWARE,
         bytes: size_of::<Attributes>() as u32,
@@ -102,9 +129,7 @@ fn attributes() -> Attributes {
 /// ```
 #[derive(Debug)]
 pub struct SwitchWatch {
-    cpus: Vec<u32>,
-    rings: Vec<Ring>,
-    events: Vec<OwnedFd>,
+    watched: Watched,
     accounts: Accounts,
     pending: Vec<Record>,
     lost: u64,
@@ -115,9 +140,7 @@ impl SwitchWatch {
     /// A watch of no thread yet. Only what runs on `cpus` is seen.
     pub fn new(cpus: &[u32]) -> SwitchWatch {
         SwitchWatch {
-            cpus: cpus.to_vec(),
-            rings: Vec::new(),
-            events: Vec::new(),
+            watched: Watched::of(cpus),
             accounts: Accounts::default(),
             pending: Vec::new(),
             lost: 0,
@@ -150,9 +173,10 @@ impl SwitchWatch {
     /// Reads what was recorded; to be called before a ring is full, some fifty times a second.
     pub fn drain(&mut self) {
         let now = now_ns();
-        for ring in &mut self.rings {
-            self.lost += ring.read(&mut self.pending);
-        }
+        let pending = &mut self.pending;
+        self.lost += self
+            .watched
+            .read(|record| pending.extend(switch_record(record)));
         // A thread's records lie in the rings of several CPUs: those of before the last reading are all here.
         let until = std::mem::replace(&mut self.drained_ns, now);
         self.settle(until);
@@ -170,27 +194,13 @@ impl SwitchWatch {
                 thread.name = name;
             }
         }
-        self.events.clear();
-        self.rings.clear();
+        self.watched.close();
         (found, self.lost)
     }
 
     fn add_thread(&mut self, pid: u32, tid: u32) -> Result<bool, Error> {
-        for place in 0..self.cpus.len() {
-            let event = match open_event(tid, self.cpus[place]) {
-                Ok(event) => event,
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
-                Err(error) => return Err(refused(error)),
-            };
-            match self.rings.get(place) {
-                Some(ring) => redirect(&event, &ring.event).map_err(refused)?,
-                None => {
-                    let ring = Ring::of(event).map_err(refused)?;
-                    self.rings.push(ring);
-                    continue;
-                }
-            }
-            self.events.push(event);
+        if !self.watched.add(tid, &of_switches()).map_err(refused)? {
+            return Ok(false);
         }
         let state = if is_ready(pid, tid)? {
             State::Running
@@ -211,13 +221,121 @@ impl SwitchWatch {
     }
 }
 
-fn open_event(tid: u32, cpu: u32) -> io::Result<OwnedFd> {
-    let attributes = attributes();
+/// Samples the stacks of threads on some CPUs, from when a process is added until it is finished.
+///
+/// ```no_run
+/// let mut watch = prony_linux::StackWatch::new(&[0, 1]);
+/// watch.add(std::process::id())?;
+/// let (stacks, lost) = watch.finish(); // within some three seconds
+/// # Ok::<(), prony_linux::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct StackWatch {
+    watched: Watched,
+    kernel: bool,
+}
+
+/// Whose stack was sampled, and its addresses, the innermost first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Its process.
+    pub pid: u32,
+    /// Where it ran, and where each caller goes on.
+    pub addresses: Vec<u64>,
+}
+
+impl StackWatch {
+    /// A watch of no thread yet. Only what runs on `cpus` is sampled.
+    pub fn new(cpus: &[u32]) -> StackWatch {
+        StackWatch {
+            watched: Watched::of(cpus),
+            kernel: true,
+        }
+    }
+
+    /// Samples the threads of a process, and what they start, from now on. Returns how many there are. A user who may
+    /// not watch the kernel has samples of the user's part alone.
+    ///
+    /// *Errors*: the kernel does not let this user watch them, or has no room.
+    pub fn add(&mut self, pid: u32) -> Result<usize, Error> {
+        let mut added = 0;
+        for tid in threads_of(pid) {
+            added += usize::from(self.add_thread(tid).map_err(refused)?);
+        }
+        Ok(added)
+    }
+
+    /// The stacks since then, and for how many there was no room.
+    pub fn finish(&mut self) -> (Vec<Stack>, u64) {
+        let mut found = Vec::new();
+        let lost = self.watched.read(|record| found.extend(stack_record(record)));
+        self.watched.close();
+        (found, lost)
+    }
+
+    fn add_thread(&mut self, tid: u32) -> io::Result<bool> {
+        match self.watched.add(tid, &of_stacks(self.kernel)) {
+            Err(error) if self.kernel && error.kind() == io::ErrorKind::PermissionDenied => {
+                self.kernel = false;
+                self.watched.add(tid, &of_stacks(false))
+            }
+            found => found,
+        }
+    }
+}
+
+/// The events of the threads that are watched, and a ring for each CPU.
+#[derive(Debug)]
+struct Watched {
+    cpus: Vec<u32>,
+    rings: Vec<Ring>,
+    events: Vec<OwnedFd>,
+}
+
+impl Watched {
+    fn of(cpus: &[u32]) -> Watched {
+        Watched {
+            cpus: cpus.to_vec(),
+            rings: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Watches a thread; returns whether it was still there.
+    fn add(&mut self, tid: u32, attributes: &Attributes) -> io::Result<bool> {
+        for place in 0..self.cpus.len() {
+            let event = match open_event(tid, self.cpus[place], attributes) {
+                Ok(event) => event,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            if let Some(ring) = self.rings.get(place) {
+                redirect(&event, &ring.event)?;
+                self.events.push(event);
+            } else {
+                self.rings.push(Ring::of(event)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives away each record since the last reading, and returns how many the kernel had no room for.
+    fn read(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
+        self.rings.iter_mut().map(|ring| ring.read(&mut take)).sum()
+    }
+
+    fn close(&mut self) {
+        self.events.clear();
+        self.rings.clear();
+    }
+}
+
+fn open_event(tid: u32, cpu: u32, attributes: &Attributes) -> io::Result<OwnedFd> {
     // SAFETY: the structure lives until the call returns, and says how long it is.
     let found = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
+            std::ptr::from_ref(attributes),
             tid as libc::pid_t,
             cpu as libc::c_int,
             -1 as libc::c_int,
@@ -244,7 +362,7 @@ fn redirect(event: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
 /// Why the kernel refused, with the setting by which it decides.
 fn refused(source: io::Error) -> Error {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    Error::Switches {
+    Error::Refused {
         paranoid: paranoid.trim().to_owned(),
         source,
     }
@@ -314,8 +432,8 @@ impl Ring {
         }
     }
 
-    /// Adds the records since the last reading, and returns how many the kernel had no room for.
-    fn read(&mut self, found: &mut Vec<Record>) -> u64 {
+    /// Gives away each record since the last reading, and returns how many the kernel had no room for.
+    fn read(&mut self, take: &mut impl FnMut(&[u8])) -> u64 {
         let head = self.position(HEAD_AT).load(Ordering::Acquire);
         let mut lost = 0;
         while self.tail < head {
@@ -328,10 +446,9 @@ impl Ring {
             let mut record = std::mem::take(&mut self.record);
             record.resize(bytes, 0);
             self.copy(self.tail, &mut record);
-            match parse(&record) {
-                Parsed::Of(one) => found.push(one),
-                Parsed::Lost(count) => lost += count,
-                Parsed::Nothing => {}
+            match lost_in(&record) {
+                Some(count) => lost += count,
+                None => take(&record),
             }
             self.record = record;
             self.tail += bytes as u64;
@@ -388,26 +505,34 @@ fn map(event: &OwnedFd, bytes: usize) -> io::Result<NonNull<u8>> {
     NonNull::new(found.cast()).ok_or_else(|| io::Error::other("a mapping at address 0"))
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Parsed {
-    Of(Record),
-    Lost(u64),
-    Nothing,
+/// How many records were lost before this one, which says so; `None`: it says something else.
+fn lost_in(record: &[u8]) -> Option<u64> {
+    (word(record, 0)? == RECORD_LOST)
+        .then(|| long(record, 16))
+        .flatten()
 }
 
 /// Reads one record with its header, in the machine's own order of bytes.
-fn parse(record: &[u8]) -> Parsed {
-    let (Some(kind), Some(misc)) = (word(record, 0), half(record, 4)) else {
-        return Parsed::Nothing;
-    };
-    let found = match kind {
-        RECORD_SWITCH => of_switch(record, misc),
+fn switch_record(record: &[u8]) -> Option<Record> {
+    match word(record, 0)? {
+        RECORD_SWITCH => of_switch(record, half(record, 4)?),
         RECORD_FORK => of_task(record, Kind::Began),
         RECORD_EXIT => of_task(record, Kind::Ended),
-        RECORD_LOST => return long(record, 16).map_or(Parsed::Nothing, Parsed::Lost),
         _ => None,
-    };
-    found.map_or(Parsed::Nothing, Parsed::Of)
+    }
+}
+
+/// Of a sample: its process and thread, how many addresses there are, and these.
+fn stack_record(record: &[u8]) -> Option<Stack> {
+    if word(record, 0)? != RECORD_SAMPLE {
+        return None;
+    }
+    let count = long(record, 16)?.min(2 * u64::from(MOST_FRAMES)) as usize;
+    let addresses = (0..count).map_while(|place| long(record, 24 + 8 * place));
+    Some(Stack {
+        pid: word(record, 8)?,
+        addresses: addresses.filter(|address| *address < FIRST_MARK).collect(),
+    })
 }
 
 fn of_switch(record: &[u8], misc: u16) -> Option<Record> {
@@ -448,22 +573,9 @@ fn long(record: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Whether this user may watch the switches of its own threads; why not, otherwise.
-pub fn may_watch_switches() -> Result<(), Error> {
-    // SAFETY: the call takes no pointer.
-    let tid = unsafe { libc::gettid() } as u32;
-    let event = open_event(tid, current_cpu()).map_err(refused)?;
-    Ring::of(event).map(drop).map_err(refused)
-}
-
-fn current_cpu() -> u32 {
-    // SAFETY: the call takes no pointer.
-    unsafe { libc::sched_getcpu() }.max(0) as u32
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{parse, Attributes, Parsed, PREEMPTED, SWITCHED_OUT};
+    use super::{lost_in, stack_record, switch_record, Attributes, Stack, PREEMPTED, SWITCHED_OUT};
     use crate::switches::{Kind, Record};
 
     fn record(kind: u32, misc: u16, words: &[u32]) -> Vec<u8> {
@@ -488,9 +600,9 @@ mod tests {
     #[test]
     fn a_switch_says_whose_when_and_whether_its_cpu_was_taken() {
         let [low, high] = time(5_000_000_000);
-        let parsed = |misc| parse(&record(14, misc, &[7, 8, low, high]));
+        let parsed = |misc| switch_record(&record(14, misc, &[7, 8, low, high]));
         let expected = |kind| {
-            Parsed::Of(Record {
+            Some(Record {
                 pid: 7,
                 tid: 8,
                 time_ns: 5_000_000_000,
@@ -510,22 +622,42 @@ mod tests {
         let [low, high] = time(9);
         let words = [7, 6, 8, 5, low, high, 0, 0, 0, 0];
         let expected = |kind| {
-            Parsed::Of(Record {
+            Some(Record {
                 pid: 7,
                 tid: 8,
                 time_ns: 9,
                 kind,
             })
         };
-        assert_eq!(parse(&record(7, 0, &words)), expected(Kind::Began));
-        assert_eq!(parse(&record(4, 0, &words)), expected(Kind::Ended));
+        assert_eq!(switch_record(&record(7, 0, &words)), expected(Kind::Began));
+        assert_eq!(switch_record(&record(4, 0, &words)), expected(Kind::Ended));
     }
 
     #[test]
     fn lost_records_are_counted_and_others_are_left_out() {
         let [low, high] = time(12);
-        assert_eq!(parse(&record(2, 0, &[1, 0, low, high])), Parsed::Lost(12));
-        assert_eq!(parse(&record(3, 0, &[1, 2, 3, 4])), Parsed::Nothing);
-        assert_eq!(parse(&record(14, 0, &[1])), Parsed::Nothing);
+        assert_eq!(lost_in(&record(2, 0, &[1, 0, low, high])), Some(12));
+        assert_eq!(lost_in(&record(3, 0, &[1, 0, low, high])), None);
+        assert_eq!(switch_record(&record(3, 0, &[1, 2, 3, 4])), None);
+        assert_eq!(switch_record(&record(14, 0, &[1])), None);
+    }
+
+    #[test]
+    fn a_stack_has_its_addresses_without_marks_and_no_more_than_came() {
+        let user = time(-512_i64 as u64);
+        let words = |count: u64| {
+            [[7, 8], time(count), user, time(0x401_000), time(0x402_000)].concat()
+        };
+        let expected = |addresses: &[u64]| {
+            Some(Stack {
+                pid: 7,
+                addresses: addresses.to_vec(),
+            })
+        };
+        assert_eq!(stack_record(&record(9, 0, &words(3))), expected(&[0x401_000, 0x402_000]));
+        assert_eq!(stack_record(&record(9, 0, &words(2))), expected(&[0x401_000]));
+        assert_eq!(stack_record(&record(9, 0, &words(u64::MAX))), expected(&[0x401_000, 0x402_000]));
+        assert_eq!(stack_record(&record(14, 0, &words(3))), None);
+        assert_eq!(stack_record(&record(9, 0, &[7, 8])), None);
     }
 }

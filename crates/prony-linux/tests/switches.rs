@@ -5,7 +5,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use prony_linux::{may_watch_switches, SwitchWatch, ThreadSchedule};
+use prony_linux::{StackWatch, SwitchWatch, ThreadSchedule};
 
 const ALL_CPUS: std::ops::Range<u32> = 0..256;
 
@@ -43,12 +43,14 @@ fn watched(
     process: &Ended,
     enough: impl Fn(Duration) -> bool,
 ) -> Option<(Vec<ThreadSchedule>, u64, Duration)> {
-    if let Err(refused) = may_watch_switches() {
-        println!("not tested: {refused}");
-        return None;
-    }
     let mut watch = SwitchWatch::new(&cpus());
-    assert_eq!(watch.add(process.0.id()).unwrap(), 1);
+    match watch.add(process.0.id()) {
+        Err(refused) => {
+            println!("not tested: {refused}");
+            return None;
+        }
+        added => assert_eq!(added.unwrap(), 1),
+    }
     assert_eq!(watch.add(process.0.id()).unwrap(), 0, "it is watched already");
     watch.begin();
     let began = Instant::now();
@@ -106,6 +108,24 @@ fn what_a_process_starts_is_watched_from_its_begin_to_its_end() {
     assert!(children.len() > 3, "{threads:?}");
     assert!(children.iter().all(|one| one.running_ns > 0), "{children:?}");
     assert!(parent.waits as usize >= children.len() - 1, "{parent:?}");
+}
+
+#[test]
+fn the_stacks_of_a_busy_process_are_sampled_in_its_cpu_time() {
+    let process = start("while :; do :; done");
+    let mut watch = StackWatch::new(&cpus());
+    match watch.add(process.0.id()) {
+        Err(refused) => return println!("not tested: {refused}"),
+        added => assert_eq!(added.unwrap(), 1),
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let (stacks, lost) = watch.finish();
+    assert_eq!(lost, 0);
+    // One each 10 ms that it had a CPU.
+    assert!((3..=60).contains(&stacks.len()), "{}", stacks.len());
+    assert!(stacks
+        .iter()
+        .all(|one| one.pid == process.0.id() && !one.addresses.is_empty()));
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CpuTime>()?;
     module.add_class::<MachineCpu>()?;
     module.add_class::<SwitchWatch>()?;
+    module.add_class::<StackWatch>()?;
     module.add_class::<ThreadSchedule>()?;
     module.add_function(wrap_pyfunction!(process_memory, module)?)?;
     module.add_function(wrap_pyfunction!(process_detail, module)?)?;
@@ -248,6 +249,34 @@ impl SwitchWatch {
     fn finish(&mut self, py: Python<'_>) -> (Vec<ThreadSchedule>, u64) {
         let (threads, lost) = py.detach(|| self.inner.finish());
         (threads.into_iter().map(ThreadSchedule::from).collect(), lost)
+    }
+}
+
+/// Samples the stacks of threads on some CPUs, from when their process is added until it is finished.
+#[pyclass(module = "prony._engine")]
+struct StackWatch {
+    inner: prony_linux::StackWatch,
+}
+
+#[pymethods]
+impl StackWatch {
+    #[new]
+    fn new(cpus: Vec<u32>) -> StackWatch {
+        StackWatch {
+            inner: prony_linux::StackWatch::new(&cpus),
+        }
+    }
+
+    /// Sample the threads of a process, and what they start, from now on; return how many there are.
+    fn add(&mut self, py: Python<'_>, pid: u32) -> PyResult<usize> {
+        py.detach(|| self.inner.add(pid))
+            .map_err(|error| to_python(py, &error))
+    }
+
+    /// Return whose each stack was, its addresses from the innermost on, and for how many there was no room.
+    fn finish(&mut self, py: Python<'_>) -> (Vec<(u32, Vec<u64>)>, u64) {
+        let (stacks, lost) = py.detach(|| self.inner.finish());
+        (stacks.into_iter().map(|stack| (stack.pid, stack.addresses)).collect(), lost)
     }
 }
 

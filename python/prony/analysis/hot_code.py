@@ -1,11 +1,13 @@
-"""Which code uses a Python server's CPU, from sampled stacks: the app's, its packages', or the server's own.
+"""Which code uses a server's CPU, from sampled stacks: the app's, its packages', or the server's own.
 
 *Definition*: a share is that of the samples: stacks of threads that ran, as often as each was seen. A sample
 counts for the function of the app that is nearest to its end, with all that this one calls; without one for
 the module of a package that is; for the server where its own code is nearer to the end than both.
 *Assumptions*: samples are even in time. What an app gives away (``await call_next(request)``) is not the
-app's where it runs in another task. The standard library's code is of whom calls it.
-*Source*: py-spy's manual, `record --format raw --full-filenames`: frames from the outermost on, and a count.
+app's where it runs in another task. The standard library's code is of whom calls it, and so is what a Go or
+Node.js function allocates; who collects garbage beside them is the runtime.
+*Source*: py-spy's manual, `record --format raw --full-filenames`: frames from the outermost on, and a count;
+`prony.monitor.inspector` and `prony.monitor.native_stacks` write the same.
 
 >>> server, app = "run (/x/site-packages/waitress/task.py:8)", "page (/app/shop.py:12)"
 >>> found = hot_code([f"{server};{app};dumps (/lib/python3.12/json/__init__.py:9) 99"])
@@ -40,6 +42,47 @@ _OF_SERVERS = frozenset(
         *("http.server", "socketserver", "wsgiref"),
     )
 )
+# Node.js's own modules and Go's functions that are a server's; clients use the others of these, too.
+_OF_NODE = re.compile(r"_http_(?:server|incoming|outgoing|common)|internal/http2/.*")
+_OF_GO = re.compile(
+    r"net/http\.(?:\(\*)?(?:conn|[sS]erver\w*|response|chunkWriter|check\w+Writer|connReader|http2[sS]erver\w*|"
+    r"http2response\w*|ListenAndServe\w*|Serve(?:TLS)?)\b.*|github\.com/valyala/fasthttp\..*"
+)
+_GO_COLLECTOR = frozenset(("runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"))
+# *Source*: Go, folders below src; an app's package has a dot in its first part, or is named by its module.
+_GO_STANDARD = frozenset(
+    (
+        *(
+            "archive",
+            "bufio",
+            "bytes",
+            "cmp",
+            "compress",
+            "container",
+            "context",
+            "crypto",
+            "database",
+            "debug",
+        ),
+        *("embed", "encoding", "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index"),
+        *("internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect"),
+        *(
+            "regexp",
+            "runtime",
+            "slices",
+            "sort",
+            "strconv",
+            "strings",
+            "structs",
+            "sync",
+            "syscall",
+            "testing",
+        ),
+        *("text", "time", "unicode", "unique", "unsafe", "vendor", "weak"),
+    )
+)
+_SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+_C_LIBRARY = re.compile(r"library:(?:libc|libm|libpthread|ld-linux[^.]*|ld-musl[^.]*)\b.*")
 # An app calls other functions of these.
 _STARTERS = frozenset(
     (
@@ -65,7 +108,7 @@ class _Frame:
     @property
     def name(self) -> str:
         function = self.function.rpartition(".<locals>.")[2]
-        return f"{self.module}.{function}" if self.module else function
+        return ".".join(one for one in (self.module, function) if one)
 
 
 _Stack = tuple[_Frame, ...]
@@ -83,7 +126,8 @@ def hot_code(texts: Iterable[str]) -> HotCode:
             kind, place = _owner(stack)
             kinds[kind] += count
             if kind is not CodeKind.SERVER:
-                below = stack[place:]
+                # Of the collector nobody asks for more than its name.
+                below = stack[place:] if kind is not CodeKind.RUNTIME else stack[place : place + 1]
                 spots[kind, below[0].file, _spot_of(below[0])][below] += count
     total = kinds.total()
     found = sorted(spots.items(), key=lambda pair: -pair[1].total())[:_MOST_SPOTS]
@@ -147,16 +191,74 @@ def _parts(frame: str) -> tuple[str, str, str] | None:
 
 
 def _frame(function: str, file: str, line: str) -> _Frame:
+    if file == "runtime":
+        return _Frame(function, "", 0, "", CodeKind.RUNTIME)
+    if not file or file.startswith(("library:", "program:")):
+        module, kind = _of_native(file)
+    elif file.endswith((".go", ".s")):
+        return _of_go(function, file, int(line))
+    elif file.startswith("node:") or file.endswith(_SCRIPTS):
+        module, kind = _of_node(file)
+    else:
+        module, kind = _of_python(function, file)
+    return _Frame(function, file, int(line), module, kind)
+
+
+def _of_python(function: str, file: str) -> tuple[str, CodeKind | None]:
     package, standard = _PACKAGE.fullmatch(file), _STANDARD.fullmatch(file)
     found = package or standard
     module = found[1].removesuffix(".py").removesuffix("/__init__").replace("/", ".") if found else ""
     if _is_of_server(module) or f"{module}.{function}" in _STARTERS:
+        return module, CodeKind.SERVER
+    if package:
+        return module, CodeKind.LIBRARY
+    return module, None if standard or file.startswith("<") else CodeKind.APP
+
+
+def _of_node(file: str) -> tuple[str, CodeKind | None]:
+    """Of a module of Node.js itself, of a package in ``node_modules``, else of the app.
+
+    >>> _of_node("/srv/node_modules/express/lib/router/index.js")[0], _of_node("node:internal/crypto/hash")
+    ('express/lib/router', ('crypto/hash', None))
+    """
+    name, _, _ = file.rpartition(".") if file.endswith(_SCRIPTS) else (file, "", "")
+    if file.startswith("node:"):
+        kind = CodeKind.SERVER if _OF_NODE.fullmatch(own := name.removeprefix("node:")) else None
+        return own.removeprefix("internal/"), kind
+    _, package, inner = name.rpartition("node_modules/")
+    return (inner.removesuffix("/index"), CodeKind.LIBRARY) if package else ("", CodeKind.APP)
+
+
+def _of_go(function: str, file: str, line: int) -> _Frame:
+    """Of Go's own packages, of a module that was fetched or is in ``vendor``, else of the app.
+
+    >>> _of_go("github.com/x/y%2ez.(*T).f", "/root/go/pkg/mod/github.com/x/y.z@v1.0.0/y.go", 3).name
+    'github.com/x/y.z.(*T).f'
+    """
+    if function in _GO_COLLECTOR:
+        return _Frame("garbage collection", "", 0, "", CodeKind.RUNTIME)
+    folder, slash, rest = function.partition("[")[0].rpartition("/")
+    package = f"{folder}{slash}{rest.partition('.')[0]}"
+    inner = function[len(package) :].removeprefix(".")
+    module = package.replace("%2e", ".")
+    if _OF_GO.fullmatch(function):
         kind: CodeKind | None = CodeKind.SERVER
-    elif package:
+    elif not inner or package.partition("/")[0] in _GO_STANDARD:
+        # Assembly of the runtime has no package.
+        kind = None
+    elif "@v" in file or "/vendor/" in file:
         kind = CodeKind.LIBRARY
     else:
-        kind = None if standard or file.startswith("<") else CodeKind.APP
-    return _Frame(function, file, int(line), module, kind)
+        kind = CodeKind.APP
+    return _Frame(inner, file.removeprefix("./"), line, module, kind)
+
+
+def _of_native(file: str) -> tuple[str, CodeKind | None]:
+    """Of a library beside C's, else of the program, which is the server."""
+    kind, _, name = file.partition(":")
+    if kind != "library":
+        return "", CodeKind.SERVER
+    return name, None if _C_LIBRARY.fullmatch(file) else CodeKind.LIBRARY
 
 
 def _is_of_server(module: str) -> bool:
@@ -171,7 +273,7 @@ def _owner(stack: _Stack) -> tuple[CodeKind, int]:
     if not places or stack[places[-1]].kind is CodeKind.SERVER:
         return CodeKind.SERVER, len(stack)
     of_app = [place for place in places if stack[place].kind is CodeKind.APP]
-    return (CodeKind.APP, of_app[-1]) if of_app else (CodeKind.LIBRARY, places[-1])
+    return (CodeKind.APP, of_app[-1]) if of_app else (stack[places[-1]].kind or CodeKind.LIBRARY, places[-1])
 
 
 def _begin(stack: _Stack) -> int:
@@ -186,8 +288,10 @@ def _begin(stack: _Stack) -> int:
 
 
 def _spot_of(first: _Frame) -> str:
-    """Return what a spot is: of the app a function, of a package a file, whose functions share a task."""
-    return first.function if first.kind is CodeKind.APP else ""
+    """Return what a spot is: of the app and of a compiled library a function, of a package a file, whose
+    functions share a task.
+    """
+    return first.function if first.kind is CodeKind.APP or first.file.startswith("library:") else ""
 
 
 # --- spots ------------------------------------------------------------------------------------------------

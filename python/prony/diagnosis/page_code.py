@@ -27,7 +27,9 @@ class PageSpot:
     kind: CodeKind
     function: str
     place: str
-    """The app's line that calls it; empty where the app does not."""
+    """The app's line that calls it, of Node.js where the calling function begins; empty where the app does
+    not.
+    """
     share: float
     cpu_ns: float | None
     """Of one page; null: that is not known."""

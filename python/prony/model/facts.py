@@ -303,6 +303,8 @@ class CodeKind(StrEnum):
     LIBRARY = "library"
     """The framework, and other packages beside the server."""
     SERVER = "server"
+    RUNTIME = "runtime"
+    """The runtime's work for all code: its garbage collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,9 @@ class HotSpot:
     function: str
     """Of a module that is not the app's with the module's name: `ssl.create_default_context`."""
     place: str
-    """The line of the app that calls it, or is in it: `app.py:12`; empty where the app does not call it."""
+    """The line of the app that calls it, or is in it: `app.py:12`; of Node.js where a function of the
+    app begins that calls it; empty where the app does not call it.
+    """
     share: float
 
 

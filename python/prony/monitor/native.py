@@ -18,6 +18,8 @@ NativeSchedule = _engine.ThreadSchedule
 """What one thread did while its switches were watched, in ns; as `observation.ThreadSchedule`."""
 NativeWatch = _engine.SwitchWatch
 """Watches the switches of threads on the CPUs given. *Errors*: RuntimeError where the kernel refuses."""
+NativeStackWatch = _engine.StackWatch
+"""Samples the stacks of threads on the CPUs given. *Errors*: RuntimeError where the kernel refuses."""
 
 
 class CompiledSource:

@@ -32,7 +32,8 @@ from prony.units import MIB
 RATE_HZ = 100
 """Looks at a process a second."""
 _PROGRAM = "py-spy"
-_MOST_PROCESSES = 4
+MOST_PROCESSES = 4
+"""Of a server, that are sampled."""
 # A hundred times what a server's stacks take; names in them are the server's own choice.
 _MOST_BYTES = 16 * MIB
 _TIMEOUT_S = 20.0
@@ -71,7 +72,7 @@ class PythonStacks:
             self.reason = f"`{self._program}` is not installed (pip install {self._program})"
             return
         folder = self._folder.enter_context(temporary_folder("stacks"))
-        for process in self._serving()[:_MOST_PROCESSES]:
+        for process in self._serving()[:MOST_PROCESSES]:
             self._recorders.append(self._started(found, process, folder / str(process)))
 
     def close_window(self) -> None:

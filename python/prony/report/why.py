@@ -133,9 +133,19 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
 
 
 _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
-    {CodeKind.APP: "the app", CodeKind.LIBRARY: "its framework and packages", CodeKind.SERVER: "the server"}
+    {
+        CodeKind.APP: "the app",
+        CodeKind.LIBRARY: "its framework and packages",
+        CodeKind.SERVER: "the server",
+        CodeKind.RUNTIME: "garbage collection",
+    }
 )
-_SPOTS = (Column("in", text=True), Column("called at", text=True), Column("CPU of a page"), Column("share"))
+_SPOTS = (
+    Column("in", text=True),
+    Column("the app's line", text=True),
+    Column("CPU of a page"),
+    Column("share"),
+)
 
 
 def code_blocks(found: PageCode, at: str) -> Iterator[Block]:

@@ -5,21 +5,20 @@ Must not know how the subject was started.
 >>> difference(Check(body=b"Hello"), Reply(200, b"Hell"))
 'GET /: expected the body `Hello` (5 bytes), got `Hell` (4 bytes)'
 
->>> listening_ports(-1)
+>>> listening_ports([])
 ()
 """
 
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
 from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, Reply, exchange
-from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 
 # Enough to see the difference, without a whole page in a message.
@@ -128,9 +127,8 @@ _TABLES = ("net/tcp", "net/tcp6")
 _LISTENING = "0A"
 
 
-def listening_ports(root_pid: int) -> tuple[int, ...]:
-    """Return the ports on which ``root_pid`` and the processes below it listen, ascending."""
-    pids = descendants(root_pid)
+def listening_ports(pids: Sequence[int]) -> tuple[int, ...]:
+    """Return the ports on which these processes of one network listen, ascending."""
     own = {inode for pid in pids for inode in _sockets(pid)}
     found = {port for pid in pids[:1] for port, inode in _listeners(pid) if inode in own}
     return tuple(sorted(found))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from prony.lines import json_object
-from prony.runas import SUBJECT_PATH
+from prony.runas import HIDES_SESSIONS, SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.linux import join
 
@@ -25,6 +25,7 @@ from prony.sandbox.linux import join
 # measure the same.
 BASE_ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
+    "NODE_OPTIONS": HIDES_SESSIONS,
     "PATH": SUBJECT_PATH,
 }
 

@@ -17,6 +17,7 @@ from prony.model.plan import Cell
 from prony.sandbox.base import Sandbox
 from prony.sandbox.contract import difference, listening_ports, probe
 from prony.sandbox.exchange import Reply
+from prony.sandbox.identity import descendants
 from prony.sandbox.subject import RunningSubject
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
@@ -181,7 +182,7 @@ def _probed_in(bench: StudyBench, cell: Cell, sandbox: Sandbox) -> _Probed:
             try:
                 subject.wait_until_ready(cell.workload.request)
             except SubjectError as error:
-                ports = listening_ports(subject.tree_pid)
+                ports = listening_ports(descendants(subject.tree_pid))
                 elsewhere = [port for port in ports if port != subject.address.port]
                 where = f"; it listens on port {elsewhere[0]} instead" if elsewhere else ""
                 return _Probed(cell, error.log, silence=error.message + where)

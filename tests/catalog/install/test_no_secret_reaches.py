@@ -111,4 +111,4 @@ def test_of_twenty_kinds_of_secrets_none_reaches_a_build_or_a_subject(seen):
 
 def test_a_subject_has_the_variables_that_were_given_and_those_that_every_subject_has(seen):
     names = {line.partition("=")[0] for line in seen["subject"].splitlines()}
-    assert names == {"GIVEN", "HOME", "LANG", "PATH", "USER"}
+    assert names == {"GIVEN", "HOME", "LANG", "NODE_OPTIONS", "PATH", "USER"}
