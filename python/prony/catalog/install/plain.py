@@ -5,7 +5,7 @@ not know how packages are installed.
 
 >>> lines_of_plain("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
 ('flask==3.1.3', "six>=1.2; python_version < '4'")
->>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is None
+>>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is lines_of_plain("mine-1-py3-none-any.whl")
 True
 """
 
@@ -23,6 +23,8 @@ _LINE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
+# A file beside the app may be named without a slash.
+_FILE = re.compile(r"\S+\.(?:whl|zip|tgz|tbz|txz|tlz|tar)\b|\S+\.tar\.", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _JOINT = re.compile(r"\s*\\\n\s*")
 
@@ -36,7 +38,7 @@ def lines_of_plain(text: str) -> tuple[str, ...] | None:
 
 def are_plain(lines: Iterable[str]) -> bool:
     """Return whether these requirements are names with versions."""
-    return all(_LINE.fullmatch(line) for line in lines)
+    return all(_LINE.fullmatch(line) and not _FILE.match(line) for line in lines)
 
 
 def plain_requirements(file: Path) -> tuple[str, ...] | None:

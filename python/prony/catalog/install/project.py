@@ -58,16 +58,18 @@ def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
 
 
 def _path_in(line: str, folder: Path) -> Path | None:
-    """Return what a line of a lock names on this machine.
+    """Return what a line of a lock names on this machine; null: a package, or something elsewhere.
 
     >>> _path_in("-e ./mine", Path("/srv")), _path_in("mine @ file:///opt/mine", Path("/srv"))
     (PosixPath('/srv/mine'), PosixPath('/opt/mine'))
+    >>> _path_in("mine @ file:mine.zip --hash=sha256:0", Path("/srv")), _path_in("six==1.17.0", Path("/srv"))
+    (PosixPath('/srv/mine.zip'), None)
     """
     name = line.removeprefix("-e ").partition(" @ ")[2] or line.removeprefix("-e ")
-    word = name.partition(" ")[0].partition("#")[0]
+    word = name.partition(" ")[0].partition("#")[0].replace("${PROJECT_ROOT}", str(folder))
     if word.startswith("file:"):
-        return Path(unquote(urlsplit(word).path))
-    return Path(os.path.normpath(folder / word)) if word.startswith((".", "/")) else None
+        word = unquote(urlsplit(word).path)
+    return None if "==" in word or "://" in word else Path(os.path.normpath(folder / word))
 
 
 def _files(path: Path) -> Iterator[Path]:

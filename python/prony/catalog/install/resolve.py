@@ -158,7 +158,7 @@ def _lock(text: str, file: Path | None = None) -> Lock:
     lines = text.replace("\\\n", " ").splitlines()
     wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
     hashed = all("--hash=" in line for line in wanted)
-    if hashed or file is None:
+    if file is None or is_locked(text):
         return Lock(text, hashed)
     # Two apps may have the same line for different packages: `./mine`.
     return Lock(f"# in {file.parent}, {project_state(wanted, file.parent)}\n{text}", hashed, file.parent)
@@ -228,11 +228,7 @@ def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
 
 def _self_contained(file: Path | None) -> bool:
     """Return whether only the file's text decides: no includes, local folders or dynamic projects."""
-    if file is None:
-        return True
-    lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
-    plain = all(not line.startswith(("-", ".", "/")) and "@" not in line for line in lines)
-    return file.suffix == ".txt" and plain
+    return file is None or (file.suffix == ".txt" and plain_requirements(file) is not None)
 
 
 def _folder(user: RunAs) -> Path:
