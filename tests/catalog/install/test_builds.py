@@ -106,7 +106,7 @@ def processes(name):
 
 @pytest.fixture
 def targets(user):
-    """What a build must not reach: a file, a listener, this process, the store; and the name of what stays."""
+    """What no build may reach: a file, a listener, this process, the store, and the name of what stays."""
     name = f"left-of-{os.getpid()}"
     open_to_all = user.cache.parent / "open"
     open_to_all.mkdir()

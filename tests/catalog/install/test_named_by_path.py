@@ -245,5 +245,3 @@ def test_a_wheel_that_calls_itself_as_a_locked_package_is_in_no_other_environmen
         (package,) = found.bin.parent.glob("lib/*/site-packages/gunicorn")
         assert "STRANGER" not in (package / "__init__.py").read_text()
         assert list(package.parent.glob("evil.pth")) == []
-
-
