@@ -229,6 +229,26 @@ def test_a_line_that_leads_elsewhere_ends_in_one_line_and_reaches_nothing(user, 
         assert "a-word-of-root" not in found.reason + found.log
 
 
+OTHER = """import atexit, os
+atexit.register(os.write, 1, b'{"missing": [], "packages": 5}\\n')"""
+SPEAKS = {
+    "an end before": "import os; os._exit(0)",
+    "a line after": "import atexit, os; atexit.register(os.write, 1, b'x\\n')",
+    "another report": OTHER,
+    "a list": "import atexit, os; atexit.register(os.write, 1, b'[' * 100000 + b'\\n')",
+    "output without an end": "import os\nwhile True: os.write(1, bytes(65536))",
+}
+
+
+@pytest.mark.parametrize("how", SPEAKS)
+def test_what_speaks_for_its_environment_is_refused_in_one_line(user, app, how, monkeypatch):
+    monkeypatch.setattr("prony.sandbox.building._MOST_OUTPUT_BYTES", MIB)
+    # Of `wsgiref` nothing is imported: its module is in Python. A line of a .pth file is executed.
+    wheel(app, "evil", {"evil.py": SPEAKS[how], "evil.pth": "import evil"})
+    small = BuildRules(disk_bytes=64 * MIB, time_ns=20 * SECOND_NS)
+    said(built(replace(user, build=small), app, "./evil-1-py3-none-any.whl\n"))
+
+
 @pytest.mark.slow
 def test_a_wheel_that_calls_itself_as_a_locked_package_is_in_no_other_environment(user, app):
     request = EnvironmentRequest("x", load_catalog().server("gunicorn"), app_requirements=())
