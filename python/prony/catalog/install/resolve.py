@@ -32,14 +32,11 @@ _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Exact versions of all packages. ``hashed``: with hashes, which are then required.
-
-    ``project``: the folder in which its relative paths begin, where it may have any; ``own``: it comes with
-    Prony.
+    """Exact versions of all packages. ``project``: the folder in which its relative paths begin, where it may
+    have any; ``own``: it comes with Prony.
     """
 
     text: str
-    hashed: bool
     project: Path | None = None
     own: bool = False
 
@@ -49,14 +46,24 @@ class Lock:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """The packages, each in a line with its hashes."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return tuple(line for line in lines if line.strip() and not line.startswith(("#", " ", "--")))
+
+    @property
+    def hashed(self) -> bool:
+        """Whether all packages have hashes, which are then required."""
+        return self.own or all("--hash=" in line for line in self.lines)
+
+    @property
     def versions(self) -> tuple[str, ...]:
         r"""The packages with their versions alone, as constraints.
 
-        >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n", hashed=True).versions
+        >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n").versions
         ('six==1.17.0',)
         """
-        lines = (line.rstrip(" \\") for line in self.text.splitlines())
-        return tuple(line for line in lines if line and not line.startswith((" ", "#", "--")))
+        return tuple(line.partition("--hash=")[0].rstrip() for line in self.lines)
 
 
 _NOTHING = Declared()
@@ -118,7 +125,7 @@ def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Loc
     file = LOCKS / f"{server.name}.txt"
     if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
         return None
-    return Lock(file.read_text(), hashed=True, own=True)
+    return Lock(file.read_text(), own=True)
 
 
 def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Lock | Unresolved:
@@ -155,13 +162,11 @@ def _lock(text: str, file: Path | None = None) -> Lock:
     """Return what uv resolved. Only a folder or a repository of the user's own has no hash; then those of the
     others are still compared.
     """
-    lines = text.replace("\\\n", " ").splitlines()
-    wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
-    hashed = all("--hash=" in line for line in wanted)
+    lock = Lock(text)
     if file is None or is_locked(text):
-        return Lock(text, hashed)
+        return lock
     # Two apps may have the same line for different packages: `./mine`.
-    return Lock(f"# in {file.parent}, {project_state(wanted, file.parent)}\n{text}", hashed, file.parent)
+    return Lock(f"# in {file.parent}, {project_state(lock.lines, file.parent)}\n{text}", file.parent)
 
 
 def _compile(
