@@ -14,24 +14,30 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from prony.units import KIB
+
+# Each takes a time in proportion to what it reads: no part gives back what it has taken.
 # Source: PEP 508, and requirements files of pip for `--hash`.
 # Not of an option.
 _DASH = r"(?<=[a-z0-9.])-(?=[a-z0-9])"
 _LINE = re.compile(
-    rf"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*"
-    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*)?(?:\s+--hash=sha256:[0-9a-f]{{64}})*",
+    rf"[a-z0-9][a-z0-9._-]*+\s*+(?:\[[a-z0-9._, -]*+\])?+(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*+"
+    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*+)?+(?:\s*+--hash=sha256:[0-9a-f]{{64}})*+",
     re.IGNORECASE | re.ASCII,
 )
-_LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
+_LOCKED = re.compile(
+    r"[^=<>~! ]++==[^=<>~!*, ;]++(?: ?;[^-]*+)?+(?: ?--hash=sha256:[0-9a-f]{64})++", re.ASCII
+)
 # A file beside the app may be named without a slash.
 _FILE = re.compile(r"\S+\.(?:whl|zip|tgz|tbz|txz|tlz|tar)\b|\S+\.tar\.", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_JOINT = re.compile(r"\s*\\\n\s*")
+# Keys in keys take the library a time in proportion to their square.
+_MOST_OF_PROJECT = 64 * KIB
 
 
 def lines_of_plain(text: str) -> tuple[str, ...] | None:
     """Return the requirements in a file's text, each in a line; None: one of them is not plain."""
-    lines = (_COMMENT.sub("", line).strip() for line in _JOINT.sub(" ", text).splitlines())
+    lines = (_COMMENT.sub("", line).strip() for line in text.replace("\\\n", " ").splitlines())
     found = tuple(line for line in lines if line)
     return found if are_plain(found) else None
 
@@ -49,6 +55,8 @@ def plain_requirements(file: Path) -> tuple[str, ...] | None:
     text = file.read_text(errors="replace")
     if file.name != "pyproject.toml":
         return lines_of_plain(text) if file.suffix == ".txt" else None
+    if len(text) > _MOST_OF_PROJECT:
+        return None
     try:
         content = tomllib.loads(text)
         project = content["project"]
