@@ -229,6 +229,14 @@ def test_a_line_that_leads_elsewhere_ends_in_one_line_and_reaches_nothing(user, 
         assert "a-word-of-root" not in found.reason + found.log
 
 
+def test_requirements_of_a_terabyte_are_refused_by_their_size(user, app):
+    (app / "large.txt").touch()
+    os.truncate(app / "large.txt", 1 << 40)
+    request = EnvironmentRequest("x", load_catalog().server("wsgiref"), declared=Declared(app / "large.txt"))
+    found = prepare([request], user, lambda _: None)["x"]
+    assert "has 1.0 TiB; expected at most 16.0 MiB" in said(found)
+
+
 OTHER = """import atexit, os
 atexit.register(os.write, 1, b'{"missing": [], "packages": 5}\\n')"""
 SPEAKS = {

@@ -24,9 +24,12 @@ from prony.catalog.schema.toml_source import read_toml, validate
 from prony.drafts import write_whole
 from prony.runas import RunAs, make_passable
 from prony.temporary import temporary_folder
+from prony.units import MIB, format_bytes
 
 LOCKS = DATA / "locks"
 
+# Of what says what an app needs: Prony itself reads it.
+_MOST_BYTES = 16 * MIB
 _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
 
 
@@ -206,6 +209,9 @@ def _written(file: Path, lines: Sequence[str]) -> Path:
 def _refused(file: Path, user: RunAs) -> Unresolved | None:
     if not file.is_file():
         return Unresolved(f"`{file}` does not exist; expected a requirements.txt or a pyproject.toml", "")
+    if (size := file.stat().st_size) > _MOST_BYTES:
+        most = format_bytes(_MOST_BYTES)
+        return Unresolved(f"`{file}` has {format_bytes(size)}; expected at most {most}", "")
     blocked = first_unreadable(file, user)
     if blocked:
         return Unresolved(
