@@ -234,7 +234,7 @@ def test_requirements_of_a_terabyte_are_refused_by_their_size(user, app):
     os.truncate(app / "large.txt", 1 << 40)
     request = EnvironmentRequest("x", load_catalog().server("wsgiref"), declared=Declared(app / "large.txt"))
     found = prepare([request], user, lambda _: None)["x"]
-    assert "has 1.0 TiB; expected at most 16.0 MiB" in said(found)
+    assert "has 1,024 GiB; expected at most 16.0 MiB" in said(found)
 
 
 OTHER = """import atexit, os
