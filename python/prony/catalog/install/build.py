@@ -24,7 +24,7 @@ from prony.catalog.install.interpreter import (
     is_interpreter,
     try_interpreter,
 )
-from prony.catalog.install.made import Making, NotMade, locked, make
+from prony.catalog.install.made import Making, NotMade, make
 from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.plain import is_locked
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
@@ -33,6 +33,7 @@ from prony.catalog.install.sealed import (
     Tree,
     change_since,
     filling,
+    locked,
     read_mark,
     seal,
     sealed_copy,
@@ -198,7 +199,7 @@ class Builder:
             return Unavailable(request.key, lock.reason, lock.log)
         name = environment_name(request.server, install, lock, interpreter, self._user)
         folder = self._user.cache / "environments" / name
-        with locked(folder, self._children):
+        with locked(folder, self._children.check):
             mark = read_mark(folder)
             changed = change_since(mark, folder / _VENV) if mark else ""
             if mark is None or changed:

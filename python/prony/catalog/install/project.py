@@ -19,7 +19,8 @@ from prony.runas import RunAs
 from prony.trees import walk
 from prony.units import GIB
 
-_SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
+# What is no source: version control, and what tools install or keep there.
+SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
 # Beyond it the copy takes longer than anybody waits.
 _MOST_BYTES = GIB
 
@@ -76,5 +77,5 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     for inner, folders, names in walk(path):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED)
         yield from (Path(inner, name) for name in sorted(names))
