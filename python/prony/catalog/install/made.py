@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.child import Children
-from prony.catalog.install.project import SKIPPED
 from prony.catalog.install.sealed import change_since, filling, locked, read_mark, seal, write_mark
 from prony.catalog.install.uv import build_environment, cause, last_words
+from prony.catalog.schema.apps import SKIPPED
 from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.expression import fill
 from prony.runas import RunAs, own_folder

@@ -15,12 +15,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from prony.catalog.install.access import first_unreadable
+from prony.catalog.schema.apps import SKIPPED
 from prony.runas import RunAs
 from prony.trees import walk
 from prony.units import GIB
 
-# What is no source: version control, and what tools install or keep there.
-SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
 # Beyond it the copy takes longer than anybody waits.
 _MOST_BYTES = GIB
 
