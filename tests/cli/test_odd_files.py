@@ -117,12 +117,12 @@ NAMED = (
     *("servers --catalog {}", "doctor --catalog {}", "servers gunicorn --unit --from {}", "run {} --dry-run"),
     *(f"{APP} --env-file {{}}", f"{APP} --requirements {{}}", f"{APP} --python {{}}", f"{APP} --dir {{}}"),
     *(f"{APP} --requests-from {{}}", f"{APP} --data {{}}", f"{APP} --groups {{}}", f"{APP} --body @{{}}"),
-    *(f"{APP} --catalog {{}}", f"{APP} --current {{}}", f"{APP} --fleet {{}}", f"{APP} --expect-body @{{}}"),
-    *(f"{LOAD} --requests-from {{}}", f"{LOAD} --groups {{}}", f"{LOAD} --data {{}}", f"{LOAD} --fleet {{}}"),
+    *(f"{APP} --catalog {{}}", f"{APP} --current {{}}", f"{APP} --expect-body @{{}}"),
+    *(f"{LOAD} --requests-from {{}}", f"{LOAD} --groups {{}}", f"{LOAD} --data {{}}"),
     *(f"{LOAD} --cacert {{}}", f"{LOAD} --cert {{}} --key {{}}", f"{LOAD} --expect-body @{{}}"),
     *("report good.prony --html {}", "report good.prony --markdown {}", "report good.prony --csv {}"),
     *("report good.prony --figures {}", "report . --site {}", "compare good.prony good.prony --markdown {}"),
-    *(f"{APP} --out {{}}", f"{APP} --json {{}}", "fleet {}"),
+    *(f"{APP} --out {{}}", f"{APP} --json {{}}", "fleet certificates {}"),
 )
 WRITTEN_BY_LOAD = ("--json", "--html", "--latencies", "--hdr-log", "--prometheus")
 PLACES = {
