@@ -140,7 +140,7 @@ OF_LOAD = ("pipe", "folder", "/dev/full", "a long name", "no text", "an escape")
 
 @pytest.fixture
 def among_odd_ones(folder, odd, said):
-    """Return a function that types a form with a place in it, and holds how that must end, within a minute."""
+    """Return a function that types a form with a place in it, and holds how that must end, in a minute."""
     study_two(folder / "good.prony")
     (folder / "loop").symlink_to("loop")
 
