@@ -237,13 +237,12 @@ def test_requirements_of_a_terabyte_are_refused_by_their_size(user, app):
     assert "has 1,024 GiB; expected at most 16.0 MiB" in said(found)
 
 
-OTHER = """import atexit, os
-atexit.register(os.write, 1, b'{"missing": [], "packages": 5}\\n')"""
+AFTER = "import atexit, os, sys; atexit.register(lambda: (sys.stdout.flush(), os.write(1, %r)))"
 SPEAKS = {
     "an end before": "import os; os._exit(0)",
-    "a line after": "import atexit, os; atexit.register(os.write, 1, b'x\\n')",
-    "another report": OTHER,
-    "a list": "import atexit, os; atexit.register(os.write, 1, b'[' * 100000 + b'\\n')",
+    "a line after": AFTER % b"x\n",
+    "another report": AFTER % b'{"missing": [], "packages": 5}\n',
+    "a list": AFTER % (b"[" * 100_000 + b"\n"),
     "output without an end": "import os\nwhile True: os.write(1, bytes(65536))",
 }
 
