@@ -117,7 +117,6 @@ ENTRIES = {
     "links": "os.symlink('x', f'link-{n}')",
     "pipes": "os.mkfifo(f'pipe-{n}')",
     "sockets": "socket.socket(socket.AF_UNIX).bind(f'socket-{n}')",
-    "links of one file": "open('one', 'a').close() or os.link('one', f'hard-{n}')",
     "files in folders": "os.makedirs(f'in/{n % 50}/{n}')",
 }
 
