@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import passable_folder
 from prony import trees
 from prony.catalog.schema.apps import folder_digest
 from prony.errors import HostError
@@ -77,6 +78,63 @@ sys.exit(tree.exists())
             path.chmod(path.stat().st_mode | 0o005)
     tmp_path.chmod(0o777)
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# What a subject of another user may leave in a folder of which `d` is a descriptor.
+LEFT = {
+    "a closed chain": """
+chain = [d]
+for _ in range(900):
+    os.mkdir("d", dir_fd=chain[-1]); chain.append(os.open("d", os.O_RDONLY, dir_fd=chain[-1]))
+for e in reversed(chain): os.fchmod(e, 0)""",
+    "many names": "for k in range(30000): os.close(os.open(f'f{k}', os.O_CREAT | os.O_WRONLY, 0, dir_fd=d))",
+    "long names with ends of lines": """
+for k in range(1, 250): os.mkdir(bytes([k]).replace(b"/", b".") * 200 + b"\\n%d" % k, 0, dir_fd=d)""",
+    "names that are no text": """
+for k in range(200):
+    os.mkdir(b"\\xff\\xfe%d" % k, 0, dir_fd=d); os.symlink(b"/", b"\\xffl%d" % k, dir_fd=d)""",
+    "wide and deep": """
+for _ in range(60):
+    for k in range(100): os.mkdir(f"s{k}", 0, dir_fd=d)
+    os.mkdir("d", dir_fd=d); e = os.open("d", os.O_RDONLY, dir_fd=d); os.close(d); d = e""",
+    "sockets, pipes and links in circles": """
+import socket
+os.fchdir(d)
+for k in range(200):
+    socket.socket(socket.AF_UNIX).bind(f"s{k}"); os.mkfifo(f"p{k}", 0); os.symlink(f"l{k}", f"l{k}")""",
+}
+SUBJECT = """
+import os, sys
+from pathlib import Path
+from prony.runas import resolve_user
+from prony.sandbox.journal import open_run
+user, run = resolve_user(None), open_run(resolve_user(None))
+folder = run.trial_folder("trial")
+if os.fork() == 0:
+    if user.drop: os.setgroups([]); os.setgid(user.gid); os.setuid(user.uid)
+    d = os.open(folder, os.O_RDONLY)
+    exec(sys.argv[1])
+    os._exit(0)
+assert os.wait()[1] == 0
+if sys.argv[2] == "killed": os.kill(os.getpid(), 9)
+run.remove_trial_folder("trial"); run.close()
+sys.exit(int(run.folder.exists()))
+"""
+
+
+@pytest.mark.parametrize("end", ["its end", "killed"])
+@pytest.mark.parametrize("what", LEFT)
+def test_what_a_subject_left_goes_with_its_trial_or_with_the_next_command(what: str, end: str) -> None:
+    with passable_folder() as folder:
+        environment = {**os.environ, "PRONY_CACHE": str(folder / "cache")}
+        command = [sys.executable, "-c", SUBJECT, LEFT[what], end]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if end == "its end" else -9), done.stderr
+        left = [*(folder / "cache" / "run").iterdir()]
+        assert bool(left) == (end == "killed")
+        cleaned = [sys.executable, "-m", "prony", "clean"]
+        subprocess.run(cleaned, env=environment, capture_output=True, check=True, timeout=60)
+        assert [*(folder / "cache" / "run").iterdir()] == []
 
 
 def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,15 @@
 """Pipes, devices and folders in the place of a file: refused at once, never waited for, never replaced."""
 
 import os
+import signal
+import socket
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
+from golden.build import study_two
 from prony.cli.options import write_output
 from prony.errors import UsageError
 
@@ -105,3 +108,71 @@ def test_a_link_in_the_place_of_an_output_is_replaced_and_its_file_left_alone(fo
     assert (folder / "mine").read_text() == "before"
     assert (folder / "out.prony.html").read_text() == "page\n"
     assert not (folder / "out.prony.html").is_symlink()
+
+
+APP = "run --app shop:app --servers wsgiref --dry-run"
+LOAD = "load http://127.0.0.1:9/ -n 1 -c 1"
+NAMED = (
+    *("report {}", "report good.prony {}", "why {}", "compare {} good.prony", "compare good.prony {}"),
+    *("servers --catalog {}", "doctor --catalog {}", "servers gunicorn --unit --from {}", "run {} --dry-run"),
+    *(f"{APP} --env-file {{}}", f"{APP} --requirements {{}}", f"{APP} --python {{}}", f"{APP} --dir {{}}"),
+    *(f"{APP} --requests-from {{}}", f"{APP} --data {{}}", f"{APP} --groups {{}}", f"{APP} --body @{{}}"),
+    *(f"{APP} --catalog {{}}", f"{APP} --current {{}}", f"{APP} --expect-body @{{}}"),
+    *(f"{LOAD} --requests-from {{}}", f"{LOAD} --groups {{}}", f"{LOAD} --data {{}}"),
+    *(f"{LOAD} --cacert {{}}", f"{LOAD} --cert {{}} --key {{}}", f"{LOAD} --expect-body @{{}}"),
+    *("report good.prony --markdown {}", "report good.prony --csv {}"),
+    "compare good.prony good.prony --markdown {}",
+    *(f"{APP} --out {{}}", f"{APP} --json {{}}", "fleet certificates {}"),
+)
+# What draws takes seconds.
+DRAWN = ("report good.prony --html {}", "report good.prony --figures {}", "report . --site {}")
+WRITTEN_BY_LOAD = ("--json", "--html", "--latencies", "--hdr-log", "--prometheus")
+PLACES = {
+    **{
+        one: one
+        for one in ("pipe", "socket", "loop", "folder", "no/such", "/dev/zero", "/dev/full", "/dev/tty")
+    },
+    **{one: one for one in ("/proc/kmsg", "/proc/self/mem", "/proc/self/fd/0", "/dev/null/x")},
+    **{"a long name": "x" * 300, "the end of a line": "a\nb", "no text": "\udcff", "an escape": "\x1b[2J"},
+}
+OF_LOAD = ("pipe", "folder", "/dev/full", "a long name", "no text", "an escape")
+
+
+@pytest.fixture
+def among_odd_ones(folder, odd, said):
+    """Return a function that types a form with a place in it, and holds how that must end, in a minute."""
+    study_two(folder / "good.prony")
+    (folder / "loop").symlink_to("loop")
+
+    def given_up(*_):
+        raise TimeoutError("a minute")
+
+    def type_(form, place):
+        words = [word.replace("{}", PLACES[place]) for word in form.split()]
+        signal.setitimer(signal.ITIMER_REAL, 60)
+        try:
+            done = said(*words)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert done.status in (0, 2, 3), (place, done.err)
+        errors = [line for line in done.err.splitlines() if line.startswith("error: ")]
+        assert len(errors) == bool(done.status), (place, done.err)
+        assert (done.out + done.err).replace("\n", "").replace("\t", "").isprintable(), (place, done.err)
+
+    before = signal.signal(signal.SIGALRM, given_up)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket"))
+        yield type_
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("form", [*NAMED, *(pytest.param(one, marks=pytest.mark.slow) for one in DRAWN)])
+def test_whatever_a_file_is_that_was_named_a_command_ends_with_one_line(among_odd_ones, form):
+    for place in PLACES:
+        among_odd_ones(form, place)
+
+
+@pytest.mark.parametrize("option", WRITTEN_BY_LOAD)
+def test_whatever_a_load_is_to_write_it_ends_with_one_line(among_odd_ones, option):
+    for place in OF_LOAD:
+        among_odd_ones(f"{LOAD} {option} {{}}", place)

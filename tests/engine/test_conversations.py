@@ -5,6 +5,7 @@ nothing, leaves nothing, and costs little.
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from prony.cli import run_target
 from prony.cli.run_target import StudyThere
+from prony.engine.answers import checked_spec, read_message
 from prony.engine.fleet.hosts import TargetHost
 from prony.engine.pipe import Pipe, PipeEngine
 from prony.errors import PronyError
@@ -23,6 +25,7 @@ from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.specification import to_spec
+from prony.units import SECOND_NS
 from prony.version import prony_version
 from recordings import IDLE
 
@@ -219,6 +222,60 @@ LIES = {
     "messages without an end": "while True: say((b'{\"cancel\": 1}' + bytes([10])) * 5000)",
     "loads without an end": f"while True: say(({json.dumps(REFUSED).encode()!r} + bytes([10])) * 500)",
 }
+
+
+def of(*path: str, value: object) -> dict[str, object]:
+    """Return the specification of a load to a server here, with one value in another one's place."""
+    found = json.loads(json.dumps(SPEC))
+    found["target"] |= {"host": "127.0.0.1", "port": 0}
+    inner = found
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return found
+
+
+REQUEST = ("workload", "request")
+NO_LOADS = {
+    "a million threads": of("threads", value=10**6),
+    "a billion connections": of("workload", "loop", value={"kind": "closed", "connections": 10**9}),
+    "a rate without an end": of("workload", "loop", value={"kind": "open", "rate_per_s": 1e300}),
+    "a length of ages": of("workload", "stop", value={"kind": "duration", "duration_ns": 10**30}),
+    "more requests than there are": of("workload", "stop", value={"kind": "count", "requests": 2**70}),
+    "a body of a file": of(*REQUEST, "body_file", value="/etc/shadow"),
+    "a second request in a header": of(*REQUEST, "headers", value=[["A", "b\r\nHost: x"]]),
+    "a second request in a path": of(*REQUEST, "path", value="/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+    "a second request in a method": of(*REQUEST, "method", value="GET / HTTP/1.1\r\nA:"),
+    "a file of keys": of("target", "tls", value={"verify": False, "keylog_file": "/tmp/keys"}),
+    "a file of records": of("workload", "record", value="/tmp/records"),
+    "a mix of 60,000": of("workload", "mix", value={"paths": [{"path": f"/{k}"} for k in range(60_000)]}),
+    "a pace of a million letters": of("pacing", value="x" * 10**6),
+}
+
+
+@pytest.mark.parametrize("what", NO_LOADS)
+def test_what_is_no_load_is_refused_by_the_generator_and_nothing_is_sent(what: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = {**NO_LOADS[what]}
+        found["target"] = {**found["target"], "port": server.getsockname()[1]}
+        answers: list[dict[str, object]] = []
+        begun_s = time.monotonic()
+        try:
+            order = read_message({"load": 1, "spec": found, "limit_ns": 10 * SECOND_NS, "authority": None})
+            checked = checked_spec(order, "127.0.0.1", ())
+        except PronyError as error:
+            refused = error.message
+        else:
+            load = run_target._Load(order, checked, answers.append)
+            load._run()
+            (refused,) = (str(one["error"]) for one in answers)
+        assert time.monotonic() - begun_s < 10
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert "fault" not in refused
+    assert len(refused) < 500
+    assert refused.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -105,6 +105,36 @@ def test_a_load_to_somewhere_else_or_with_a_file_of_this_machine_is_refused(foun
         checked_spec(order(found), HERE, {9})
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(
+            "localhost",
+            "0.0.0.0",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "::ffff:192.0.2.1",
+            "192.0.2.1.",
+            " 192.0.2.1",
+        ),
+        *(
+            "192.0.2.1\0.x",
+            "192.0.2.01",
+            ["192.0.2.1"],
+            None,
+            3221225985,
+            "192.0.2.1%lo",
+            "/run/dbus/system_bus_socket",
+        ),
+    ],
+    ids=str,
+)
+def test_however_an_address_is_written_only_the_one_that_was_named_is_loaded(host):
+    with pytest.raises(EngineError, match=f"only to `{HERE}`"):
+        checked_spec(order(spec(host=host)), HERE, ())
+
+
 @pytest.mark.parametrize("authority", ["", "PEM", "/etc/shadow"])
 def test_an_authority_of_a_load_without_tls_is_refused(authority):
     with pytest.raises(EngineError, match="expected an object"):

@@ -153,6 +153,14 @@ OK = b"HTTP/1.1 200 OK\r\n"
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 3000),
         (b"", b"x"),
         (OK, b""),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"a" * 65536),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", b"a" * 65536),
+        (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", b"a" * 65536),
+        (OK + b"Content-Length: -5\r\n\r\nabc", b""),
+        (b"HTTP/1.0 200 OK\r\n\r\n", b"a" * 65536),
+        (b"", b"\r\n" * 30_000),
+        (b"", b" " * 65536),
+        (b"", bytes(65536)),
     ],
     ids=[
         *(
@@ -164,6 +172,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
             "a huge length",
         ),
         *("headers", "a header", "a body", "continue", "no reply", "nothing"),
+        *("an extension", "a chunk of 2**64", "a length of 5,000 digits", "a negative length"),
+        *("a body of HTTP/1.0", "blank lines", "spaces", "zeroes"),
     ],
 )
 def test_a_reply_without_an_end_has_one_at_the_deadline(beginning: bytes, again: bytes) -> None:
@@ -173,6 +183,25 @@ def test_a_reply_without_an_end_has_one_at_the_deadline(beginning: bytes, again:
     assert failure is not None
     assert failure.startswith("GET /hello: no complete reply")
     assert time.monotonic() - started_s < 4
+
+
+def test_a_reply_of_a_byte_at_a_time_has_its_end_at_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                for byte in OK + b"Content-Length: 500\r\n\r\n" + b"a" * 500:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        started_s = time.monotonic()
+        failure = verify(Contract((CHECK,)), Address("127.0.0.1", server.getsockname()[1]), timeout_s=1.0)
+        assert time.monotonic() - started_s < 3
+        thread.join()
+    assert failure == "GET /hello: no complete reply within 1 s"
 
 
 def test_a_server_that_takes_no_request_is_left_at_the_deadline() -> None:

@@ -111,16 +111,27 @@ def test_empty_files_count_as_space_does(tmp_path: Path) -> None:
     assert watched.exceeded(list) == {"files": 1000}
 
 
+ENTRIES = {
+    "files": "open(f'file-{n}', 'w').close()",
+    "folders": "os.mkdir(f'folder-{n}')",
+    "links": "os.symlink('x', f'link-{n}')",
+    "pipes": "os.mkfifo(f'pipe-{n}')",
+    "sockets": "socket.socket(socket.AF_UNIX).bind(f'socket-{n}')",
+    "files in folders": "os.makedirs(f'in/{n % 50}/{n}')",
+}
+
+
+@pytest.mark.parametrize("what", ENTRIES)
 def test_a_subject_that_makes_empty_files_is_killed_and_named(
-    any_sandbox: Sandbox, placement: Placement, monkeypatch: pytest.MonkeyPatch
+    any_sandbox: Sandbox, placement: Placement, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr("prony.sandbox.order.disk_files", lambda _folder: 2000)
-    script = """
-import os, time
+    script = f"""
+import os, socket, time
 if os.fork() == 0:
     while True: os.write(1, b"x" * 65536)
 for n in range(5000):
-    open(f"file-{n}", "w").close()
+    {ENTRIES[what]}
 time.sleep(60)
 """
     launch: Launch = launch_script(any_sandbox, script)

@@ -177,6 +177,21 @@ def filled():
     return TARGETS["bytes"]
 
 
+def swelled():
+    """Take memory without end, in a process beside the one that serves; return how much, in MiB."""
+    kept = []
+    while len(kept) < TARGETS["mib"]:
+        kept.append(bytearray(1 << 20))
+    return len(kept)
+
+
+def crowded_with_files():
+    """Make files without end; return how many."""
+    for number in range(TARGETS["count"]):
+        os.close(os.open(OWN / f"n{number}", os.O_CREAT | os.O_WRONLY))
+    return TARGETS["count"]
+
+
 # What ab and wrk would write of a server that is better than any.
 FORGED = """\
 Requests per second:    999999.00 [#/sec] (mean)
@@ -269,6 +284,12 @@ def main():
                 if os.fork() == 0:
                     attempted("fork without end", forked)
                     signal.pause()
+            case "swell":
+                if os.fork() == 0:
+                    attempted("take all memory", swelled)
+                    signal.pause()
+            case "make files":
+                threading.Thread(target=attempted, args=("make files", crowded_with_files)).start()
             case "fill":
                 threading.Timer(1.0, lambda: attempted("fill the disk", filled)).start()
             case "forge":

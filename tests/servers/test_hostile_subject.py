@@ -463,6 +463,41 @@ def test_it_cannot_fork_without_end(attacked: Attacked) -> None:
     assert got == {"fork without end": None}
 
 
+@pytest.mark.slow
+def test_it_cannot_take_all_memory(attacked: Attacked) -> None:
+    """Root's subject meets its ceiling; an ordinary user's takes what there is: here a group of 3 GiB."""
+    mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    with _group_of(3 << 30) if attacked.owner else contextlib.nullcontext():
+        done, got = attacked.run("swell", more=("--duration", "20s"), mib=mib)
+    assert (got, done.status in (0, 3)) == ({}, True)
+
+
+@contextlib.contextmanager
+def _group_of(most_bytes: int) -> Iterator[None]:
+    """Let this process, and all it starts, have so much memory (version 1 of control groups)."""
+    group = Path(f"/sys/fs/cgroup/memory/prony-test-{os.getpid()}")
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(most_bytes))
+    except OSError as error:
+        pytest.skip(f"no group for memory: {error}")
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+        with contextlib.suppress(OSError):
+            group.rmdir()
+
+
+@pytest.mark.slow
+def test_it_cannot_use_up_the_inodes(attacked: Attacked) -> None:
+    _, got = attacked.run("make files", more=("--duration", "40s"), count=400_000)
+    assert got == {}
+    outcome = attacked.trial().outcome
+    assert isinstance(outcome, Invalid) or "its files were more than" in str(outcome)
+
+
 def test_it_cannot_make_its_archive_unreadable(attacked: Attacked) -> None:
     _, got = attacked.run("crowd", more=("--duration", "2s"))
     assert got == {"listen without end": 3001}

@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from errno import EACCES, ELOOP, ENAMETOOLONG, EPERM
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
@@ -180,6 +181,9 @@ SUMMARY = (
     "which server, how many workers, what it carries, and what stops it."
 )
 
+# What the name of a place itself may be, whatever Prony does there.
+_OF_PLACES = frozenset((EACCES, EPERM, ENAMETOOLONG, ELOOP))
+
 # In the order of the help, with what it says of each. Each has a file beside this one, with a function of its
 # name, and its `EPILOG`.
 COMMANDS: Mapping[str, str] = {
@@ -290,8 +294,8 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         # end quietly.
         to_nowhere()
         return ExitCode.DONE
-    except PermissionError as error:
-        if not error.filename:
+    except OSError as error:
+        if not error.filename or error.errno not in _OF_PLACES:
             return _fault(error)
         hint = "choose another place, or start Prony as a user who may"
         return _reported(HostError(f"cannot use `{error.filename}`: {error.strerror}", hint=hint))

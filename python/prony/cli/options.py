@@ -300,6 +300,9 @@ def given_file(typed: str, path: Path) -> BinaryIO:
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or is_own) or (place == _STDIN and os.isatty(0)):
             what = "a terminal" if place == _STDIN else "a pipe or a device"
             raise UsageError(f"`{typed}`: `{path}` is {what}; expected an ordinary file")
+        if stat.S_ISREG(kind) and place.resolve().is_relative_to("/proc"):
+            # Some have no end, and some cannot be read.
+            raise UsageError(f"`{typed}`: `{path}` is the kernel's; expected an ordinary file")
         return place.open("rb")
     except OSError as error:
         raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None

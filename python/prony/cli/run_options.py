@@ -3,6 +3,7 @@
 Null stands for an option that was not typed. The sandbox's are in `prony.cli.sandbox_options`.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -135,7 +136,8 @@ class AppOptions:
     def folders(self) -> tuple[Path, ...]:
         """The app's folders, each once: of several the first says what runs today."""
         given = self.directories or [Path()]
-        return tuple(dict.fromkeys(expanded(one).resolve() for one in given))
+        # Not by pathlib, for which a link in a circle is a fault.
+        return tuple(dict.fromkeys(Path(os.path.realpath(expanded(one))) for one in given))
 
 
 @dataclass(frozen=True, slots=True)

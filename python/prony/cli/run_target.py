@@ -308,7 +308,7 @@ class _Load:
                 result = self._child.run(order, self._order.limit_ns, self._pass_on)
             answer: Json = {"recording": result.said, "machine": facts()}
         except PronyError as error:
-            answer = {"error": error.message}
+            answer = {"error": shortened(error.message, 400)}
         self._ending.set()
         self._say(answer)
 

@@ -27,10 +27,12 @@ from prony.sandbox.order import named_temporary
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.relay import Relay
 from prony.sandbox.start import RELAY
-from prony.units import MINUTE_NS, format_bytes, format_duration, seconds
+from prony.units import MIB, MINUTE_NS, format_bytes, format_duration, seconds
 
 _START_S = 20.0
 _USUAL_NS = 30 * MINUTE_NS
+# It is kept in memory. No lock and no version is as long; what a build has to say goes to its log.
+_MOST_OUTPUT_BYTES = 64 * MIB
 # Where programs of the machine listen: nothing there is a build's business.
 _SOCKETS = Path("/run")
 _PROXY = f"http://{RELAY[0]}:{RELAY[1]}"
@@ -103,7 +105,11 @@ def run_build(
             supervisor.stop((StopRule("SIGKILL", 0),))
         log = str((supervisor.seen("log") or {"text": ""})["text"])
         output.seek(0)
-        return BuildEnd(status, output.read().decode(errors="replace"), "\n".join(filter(None, (log, said))))
+        text = output.read(_MOST_OUTPUT_BYTES + 1)
+        if len(text) > _MOST_OUTPUT_BYTES:
+            status, text = 1, b""
+            said = said or f"error: it printed more than {format_bytes(_MOST_OUTPUT_BYTES)}"
+        return BuildEnd(status, text.decode(errors="replace"), "\n".join(filter(None, (log, said))))
 
 
 def home_of(run: RunFolder) -> Path:

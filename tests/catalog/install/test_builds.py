@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from prony.catalog.install.child import Children
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.loader import load_catalog
-from prony.runas import BuildRules, resolve_user
+from prony.runas import SUBJECT_PATH, BuildRules, own_folder, resolve_user
 from prony.sandbox.building import BuildTask, why_no_builds
 
 pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")
@@ -32,7 +33,7 @@ requires = []
 build-backend = "hook"
 backend-path = ["."]
 """
-HOOK = r"""
+ATTACK = r"""
 import json, os, socket, sys, zipfile
 TARGETS = json.loads(%r)
 def tries():
@@ -53,6 +54,10 @@ def tries():
             os.execv(sys.executable, [TARGETS["name"], "-c", "import time; time.sleep(60)"])
         os._exit(0)
     return done
+"""
+HOOK = (
+    ATTACK
+    + r"""
 WHEEL = "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 META = "Metadata-Version: 2.1\nName: evil\nVersion: 1\n"
 def prepare_metadata_for_build_wheel(folder, config=None):
@@ -68,6 +73,7 @@ def build_wheel(folder, config=None, metadata=None):
         wheel.writestr("evil-1.dist-info/RECORD", "")
     return "evil-1-py3-none-any.whl"
 """
+)
 
 
 @pytest.fixture
@@ -99,26 +105,34 @@ def processes(name):
 
 
 @pytest.fixture
-def attacked(user):
-    """Return a function that builds the app by some rules, and returns what its hook could do."""
+def targets(user):
+    """What no build may reach: a file, a listener, this process, the store, and the name of what stays."""
     name = f"left-of-{os.getpid()}"
     open_to_all = user.cache.parent / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        targets = {"files": [str(open_to_all / "file")], "port": listener.getsockname()[1]}
-        app = app_of(user, {**targets, "pid": os.getpid(), "secret": str(user.cache / "store"), "name": name})
-
-        def attack(rules):
-            found = built(replace(user, build=rules), app)
-            assert isinstance(found, Environment), found
-            (report,) = found.bin.parent.glob("lib/*/site-packages/evil.json")
-            left = processes(name)
-            return {*json.loads(report.read_text()), *(["process left"] if left else [])}
-
-        yield attack
+        yield {
+            **{"files": [str(open_to_all / "file")], "port": listener.getsockname()[1]},
+            **{"pid": os.getpid(), "secret": str(user.cache / "store"), "name": name},
+        }
     for pid in processes(name):
         os.kill(pid, 9)
+
+
+@pytest.fixture
+def attacked(user, targets):
+    """Return a function that builds the app by some rules, and returns what its hook could do."""
+    app = app_of(user, targets)
+
+    def attack(rules):
+        found = built(replace(user, build=rules), app)
+        assert isinstance(found, Environment), found
+        (report,) = found.bin.parent.glob("lib/*/site-packages/evil.json")
+        left = processes(targets["name"])
+        return {*json.loads(report.read_text()), *(["process left"] if left else [])}
+
+    return attack
 
 
 def test_a_hook_writes_reaches_sees_and_leaves_nothing(attacked):
@@ -130,6 +144,37 @@ def test_where_it_is_trusted_the_same_hook_does_all_of_it(attacked, user):
     did = attacked(BuildRules(trusted=True))
     assert {str(user.cache.parent / "open" / "file"), "connected", "process seen"} <= did
     assert "process left" not in did
+
+
+SCRIPTS = {
+    "npm": """
+        mkdir evil && mv attack.py evil
+        cd evil && echo '{"name": "evil", "version": "1.0.0", "scripts": {"install": "python3 attack.py"}}' \\
+            > package.json && cd ..
+        npm install ./evil --install-links --offline --foreground-scripts --no-audit --no-fund""",
+    "go": """
+        printf 'module x\\ngo 1.19\\n' > go.mod
+        printf 'package main\\n//go:generate python3 attack.py\\nfunc main() {}\\n' > main.go
+        GO111MODULE=on go generate""",
+    "make": "printf 'all:\\n\\t@python3 attack.py\\n' > Makefile && make -s",
+}
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("tool", SCRIPTS)
+def test_scripts_of_other_tools_do_of_it_what_a_hook_does(user, targets, tool, trusted):
+    path = f"{SUBJECT_PATH}:/usr/local/go/bin"
+    if shutil.which(tool, path=path) is None:
+        pytest.skip(f"`{tool}` is not installed where a build finds it")
+    children = Children(replace(user, build=BuildRules(trusted=trusted)))
+    place = own_folder(user.cache.parent / "place", children.builder)
+    (place / "attack.py").write_text(ATTACK % json.dumps(targets) + "print('did', json.dumps(tries()))\n")
+    task = BuildTask(["/bin/sh", "-ec", SCRIPTS[tool]], {"PATH": path}, place, (place,))
+    done = children.build(task)
+    (did,) = (line.split(" ", 1)[1] for line in done.output.splitlines() if line.startswith("did "))
+    outside = {targets["files"][0], "connected", "process seen"}
+    assert set(json.loads(did)) & outside == (outside if trusted else set()), done.log
+    assert processes(targets["name"]) == []
 
 
 PRONY = """\
@@ -232,6 +277,14 @@ def test_a_build_that_forks_without_end_is_held(user):
     task = BuildTask([PYTHON, "-c", forks], {"PATH": os.defpath}, user.cache.parent)
     done = Children(replace(user, build=RULES)).build(task)
     assert "held" in done.output or done.status != 0
+
+
+def test_a_build_that_prints_without_end_does_not_fill_the_memory_of_prony(user, monkeypatch):
+    monkeypatch.setattr("prony.sandbox.building._MOST_OUTPUT_BYTES", 1 << 20)
+    task = BuildTask([PYTHON, "-c", "print('x' * (2 << 20))"], {"PATH": os.defpath}, user.cache.parent)
+    done = Children(user).build(task)
+    assert (done.ok, done.output) == (False, "")
+    assert "it printed more than 1.00 MiB" in done.log
 
 
 def test_a_command_whose_supervisor_was_killed_is_run_once_more(user):

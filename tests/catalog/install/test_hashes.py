@@ -77,13 +77,13 @@ def test_builds_read_the_variables_that_the_entry_names(user):
     server = load_catalog().server("wsgiref")
     uv = Uv("uv", {"HOME": "/home"}, user.cache, Seeing(builder_for(user), HASHED, []))
     python = Interpreter(user.cache / "python", "CPython 3.11.2", (3, 11))
-    recipe = _Recipe(uv, python, Lock("-e ./mine\n", hashed=False), {"CFLAGS": "-Wno-error"})
+    recipe = _Recipe(uv, python, Lock("-e ./mine\n"), {"CFLAGS": "-Wno-error"})
     _filled(EnvironmentRequest("x", server), user.cache / "venv", user.cache / "lock.txt", recipe)
     assert seen == [{"HOME": "/home", "CFLAGS": "-Wno-error"}] * 2
 
 
 def test_packages_that_are_built_in_another_way_are_another_environment(user):
-    server, lock = load_catalog().server("uwsgi-as-of-2016"), Lock(HASHED, hashed=True)
+    server, lock = load_catalog().server("uwsgi-as-of-2016"), Lock(HASHED)
     python = Interpreter(user.cache / "python", "CPython 2.7.18", (2, 7))
     install = server.install
     plain = install.model_copy(update={"variables": {}})
@@ -93,7 +93,7 @@ def test_packages_that_are_built_in_another_way_are_another_environment(user):
 
 def test_uv_is_asked_for_hashes_and_must_compare_them(user):
     lock, (compiled, _, installed) = resolved(user, HASHED)
-    assert lock == Lock(HASHED, hashed=True)
+    assert lock == Lock(HASHED)
     assert "--generate-hashes" in compiled
     assert "--require-hashes" in installed
 

@@ -6,7 +6,6 @@ or another server, trusts later. Before each use Prony compares it with its stat
 """
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -25,13 +24,14 @@ from prony.catalog.install.interpreter import (
     is_interpreter,
     try_interpreter,
 )
-from prony.catalog.install.made import Making, NotMade, locked, make
+from prony.catalog.install.made import Making, NotMade, make
 from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, is_locked, resolve_lock
 from prony.catalog.install.sealed import (
     Tree,
     change_since,
     filling,
+    locked,
     read_mark,
     seal,
     sealed_copy,
@@ -41,6 +41,7 @@ from prony.catalog.install.system import VERSION_UNKNOWN, find_programs, find_sy
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by
+from prony.lines import json_object
 from prony.model.shapes import Json
 from prony.runas import RunAs, builder_for, expanded, make_passable, own_folder
 from prony.sandbox.building import BuildTask
@@ -88,7 +89,7 @@ for name in sys.argv[1:]:
         missing.append("%s: %s" % (name, error))
 try:
     from importlib.metadata import distributions
-    packages = {one.metadata["Name"]: one.version for one in distributions()}
+    packages = {one.metadata["Name"]: one.version for one in distributions() if one.version}
 except ImportError:
     import pkg_resources
     packages = {one.project_name: one.version for one in pkg_resources.working_set}
@@ -196,7 +197,7 @@ class Builder:
             return Unavailable(request.key, lock.reason, lock.log)
         name = environment_name(request.server, install, lock, interpreter, self._user)
         folder = self._user.cache / "environments" / name
-        with locked(folder, self._children):
+        with locked(folder, self._children.check):
             mark = read_mark(folder)
             changed = change_since(mark, folder / _VENV) if mark else ""
             if mark is None or changed:
@@ -311,7 +312,10 @@ class Builder:
         if not done.ok:
             reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
             return Unavailable(key, reason, last_words(done))
-        report = json.loads(done.output.splitlines()[-1])
+        report = _report_in(done.output)
+        if report is None:
+            reason = f"`{python}` does not say what it has: what is installed there ends it, or speaks for it"
+            return Unavailable(key, reason, last_words(done))
         missing = [*report["missing"], *_missing_program(server, python.parent)]
         if missing:
             return Unavailable(
@@ -411,6 +415,20 @@ def _sealed(request: EnvironmentRequest, venv: Path, made_by: RunAs) -> Tree | U
         return seal(venv, made_by.uid)
     except ValueError as error:
         return Unavailable(request.key, f"`{request.server.name}` cannot be kept: {error}", "")
+
+
+def _report_in(output: str) -> Json | None:
+    """Return an environment's report; null where it is none: what is installed there runs before and after.
+
+    >>> _report_in("") is _report_in("[]") is _report_in('{"missing": [], "packages": 5}') is None
+    True
+    """
+    try:
+        found = json_object((output.splitlines() or [""])[-1])
+        texts = [found["interpreter"], *found["missing"], *found["packages"], *found["packages"].values()]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found if all(isinstance(text, str) for text in texts) else None
 
 
 def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:

@@ -29,6 +29,7 @@ from urllib.request import getproxies_environment
 
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
+from prony.catalog.schema.apps import SKIPPED
 from prony.errors import HostError
 from prony.runas import RunAs, builder_for, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
@@ -313,7 +314,6 @@ def _unreached(hosts: Sequence[str]) -> str:
 # --- an app's folder as packages are built from it --------------------------------------------------------
 
 
-_SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
 # Beyond it the copy takes longer than anybody waits.
 _MOST_BYTES = GIB
 
@@ -352,21 +352,23 @@ def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
 
 
 def _path_in(line: str, folder: Path) -> Path | None:
-    """Return what a line of a lock names on this machine.
+    """Return what a line of a lock names on this machine; null: a package, or something elsewhere.
 
     >>> _path_in("-e ./mine", Path("/srv")), _path_in("mine @ file:///opt/mine", Path("/srv"))
     (PosixPath('/srv/mine'), PosixPath('/opt/mine'))
+    >>> _path_in("mine @ file:mine.zip --hash=sha256:0", Path("/srv")), _path_in("six==1.17.0", Path("/srv"))
+    (PosixPath('/srv/mine.zip'), None)
     """
     name = line.removeprefix("-e ").partition(" @ ")[2] or line.removeprefix("-e ")
-    word = name.partition(" ")[0].partition("#")[0]
+    word = name.partition(" ")[0].partition("#")[0].replace("${PROJECT_ROOT}", str(folder))
     if word.startswith("file:"):
-        return Path(unquote(urlsplit(word).path))
-    return Path(os.path.normpath(folder / word)) if word.startswith((".", "/")) else None
+        word = unquote(urlsplit(word).path)
+    return None if "==" in word or "://" in word else Path(os.path.normpath(folder / word))
 
 
 def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     for inner, folders, names in walk(path):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED)
         yield from (Path(inner, name) for name in sorted(names))

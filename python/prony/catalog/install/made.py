@@ -4,23 +4,21 @@ A product is identified by all its inputs: the files, the commands, the programs
 commands read it. Must not know how environments are chosen.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.child import Children
-from prony.catalog.install.sealed import change_since, filling, read_mark, seal, write_mark
+from prony.catalog.install.sealed import change_since, filling, locked, read_mark, seal, write_mark
 from prony.catalog.install.uv import build_environment, cause, last_words
+from prony.catalog.schema.apps import SKIPPED
 from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.expression import fill
-from prony.runas import RunAs, make_passable, own_folder
+from prony.runas import RunAs, own_folder
 from prony.sandbox.building import BuildTask
 from prony.trees import content, remove_tree, walk
 from prony.units import GIB, format_bytes
@@ -28,8 +26,6 @@ from prony.units import GIB, format_bytes
 # Part of every product's name: increase it when products are made in another way.
 _RECIPE = "2"
 _PRODUCT = "out"
-# What is no source: version control, and what tools install or keep there.
-_SKIPPED = {"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"}
 # Of an app's folder; beyond it the copy takes longer than anybody waits.
 _MOST_BYTES = GIB
 
@@ -69,7 +65,7 @@ def _made_or_kept(
     making: Making, user: RunAs, children: Children, on_build: Callable[[str], None]
 ) -> Path | NotMade:
     folder = user.cache / "builds" / f"{making.entry.name}-{_digest(making)[:16]}-{user.name}"
-    with locked(folder, children):
+    with locked(folder, children.check):
         mark = read_mark(folder)
         changed = change_since(mark, folder / _PRODUCT) if mark else ""
         if mark is None or changed:
@@ -79,21 +75,6 @@ def _made_or_kept(
             if failure:
                 return failure
         return folder / _PRODUCT
-
-
-@contextmanager
-def locked(folder: Path, children: Children) -> Iterator[None]:
-    """Lock ``folder`` within the block, so that no other Prony builds it; create its parent."""
-    make_passable(folder.parent)
-    with folder.with_name(f".{folder.name}.lock").open("w") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                children.check()
-                time.sleep(0.1)
-        yield
 
 
 def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
@@ -164,7 +145,7 @@ def _files(entry: ProcessEntry) -> list[Path]:
 
 def _entries(folder: Path) -> Iterator[Path]:
     for path, folders, names in walk(folder):
-        folders[:] = [name for name in folders if name not in _SKIPPED]
+        folders[:] = [name for name in folders if name not in SKIPPED]
         yield from (Path(path, name) for name in (*folders, *names))
 
 

@@ -11,7 +11,7 @@ requirements of all built-in apps, for every platform, with hashes and without t
 
 >>> lines_of_plain("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
 ('flask==3.1.3', "six>=1.2; python_version < '4'")
->>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is None
+>>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is lines_of_plain("mine-1-py3-none-any.whl")
 True
 """
 
@@ -40,22 +40,22 @@ from prony.drafts import write_whole
 from prony.errors import HostError, UsageError
 from prony.runas import RunAs, find_uv, make_passable
 from prony.temporary import temporary_folder
+from prony.units import KIB, MIB, format_bytes
 
 LOCKS = DATA / "locks"
 
+# Of what says what an app needs: Prony itself reads it.
+_MOST_BYTES = 16 * MIB
 _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Exact versions of all packages. ``hashed``: with hashes, which are then required.
-
-    ``project``: the folder in which its relative paths begin, where it may have any; ``own``: it comes with
-    Prony.
+    """Exact versions of all packages. ``project``: the folder in which its relative paths begin, where it may
+    have any; ``own``: it comes with Prony.
     """
 
     text: str
-    hashed: bool
     project: Path | None = None
     own: bool = False
 
@@ -65,14 +65,24 @@ class Lock:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """The packages, each in a line with its hashes."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return tuple(line for line in lines if line.strip() and not line.startswith(("#", " ", "--")))
+
+    @property
+    def hashed(self) -> bool:
+        """Whether all packages have hashes, which are then required."""
+        return self.own or all("--hash=" in line for line in self.lines)
+
+    @property
     def versions(self) -> tuple[str, ...]:
         r"""The packages with their versions alone, as constraints.
 
-        >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n", hashed=True).versions
+        >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n").versions
         ('six==1.17.0',)
         """
-        lines = (line.rstrip(" \\") for line in self.text.splitlines())
-        return tuple(line for line in lines if line and not line.startswith((" ", "#", "--")))
+        return tuple(line.partition("--hash=")[0].rstrip() for line in self.lines)
 
 
 _NOTHING = Declared()
@@ -134,7 +144,7 @@ def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Loc
     file = LOCKS / f"{server.name}.txt"
     if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
         return None
-    return Lock(file.read_text(), hashed=True, own=True)
+    return Lock(file.read_text(), own=True)
 
 
 def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Lock | Unresolved:
@@ -171,13 +181,11 @@ def _lock(text: str, file: Path | None = None) -> Lock:
     """Return what uv resolved. Only a folder or a repository of the user's own has no hash; then those of the
     others are still compared.
     """
-    lines = text.replace("\\\n", " ").splitlines()
-    wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
-    hashed = all("--hash=" in line for line in wanted)
-    if hashed or file is None:
-        return Lock(text, hashed)
+    lock = Lock(text)
+    if file is None or is_locked(text):
+        return lock
     # Two apps may have the same line for different packages: `./mine`.
-    return Lock(f"# in {file.parent}, {project_state(wanted, file.parent)}\n{text}", hashed, file.parent)
+    return Lock(f"# in {file.parent}, {project_state(lock.lines, file.parent)}\n{text}", file.parent)
 
 
 def _compile(
@@ -217,6 +225,9 @@ def _written(file: Path, lines: Sequence[str]) -> Path:
 def _refused(file: Path, user: RunAs) -> Unresolved | None:
     if not file.is_file():
         return Unresolved(f"`{file}` does not exist; expected a requirements.txt or a pyproject.toml", "")
+    if (size := file.stat().st_size) > _MOST_BYTES:
+        most = format_bytes(_MOST_BYTES)
+        return Unresolved(f"`{file}` has {format_bytes(size)}; expected at most {most}", "")
     blocked = first_unreadable(file, user)
     if blocked:
         return Unresolved(
@@ -244,11 +255,7 @@ def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
 
 def _self_contained(file: Path | None) -> bool:
     """Return whether only the file's text decides: no includes, local folders or dynamic projects."""
-    if file is None:
-        return True
-    lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
-    plain = all(not line.startswith(("-", ".", "/")) and "@" not in line for line in lines)
-    return file.suffix == ".txt" and plain
+    return file is None or (file.suffix == ".txt" and plain_requirements(file) is not None)
 
 
 def _folder(user: RunAs) -> Path:
@@ -260,29 +267,35 @@ def _folder(user: RunAs) -> Path:
 # --- requirements by which no package's code need run -----------------------------------------------------
 
 
+# Each takes a time in proportion to what it reads: no part gives back what it has taken.
 # Source: PEP 508, and requirements files of pip for `--hash`.
 # Not of an option.
 _DASH = r"(?<=[a-z0-9.])-(?=[a-z0-9])"
 _LINE = re.compile(
-    rf"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*"
-    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*)?(?:\s+--hash=sha256:[0-9a-f]{{64}})*",
+    rf"[a-z0-9][a-z0-9._-]*+\s*+(?:\[[a-z0-9._, -]*+\])?+(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*+"
+    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*+)?+(?:\s*+--hash=sha256:[0-9a-f]{{64}})*+",
     re.IGNORECASE | re.ASCII,
 )
-_LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
+_LOCKED = re.compile(
+    r"[^=<>~! ]++==[^=<>~!*, ;]++(?: ?;[^-]*+)?+(?: ?--hash=sha256:[0-9a-f]{64})++", re.ASCII
+)
+# A file beside the app may be named without a slash.
+_FILE = re.compile(r"\S+\.(?:whl|zip|tgz|tbz|txz|tlz|tar)\b|\S+\.tar\.", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_JOINT = re.compile(r"\s*\\\n\s*")
+# Keys in keys take the library a time in proportion to their square.
+_MOST_OF_PROJECT = 64 * KIB
 
 
 def lines_of_plain(text: str) -> tuple[str, ...] | None:
     """Return the requirements in a file's text, each in a line; None: one of them is not plain."""
-    lines = (_COMMENT.sub("", line).strip() for line in _JOINT.sub(" ", text).splitlines())
+    lines = (_COMMENT.sub("", line).strip() for line in text.replace("\\\n", " ").splitlines())
     found = tuple(line for line in lines if line)
     return found if are_plain(found) else None
 
 
 def are_plain(lines: Iterable[str]) -> bool:
     """Return whether these requirements are names with versions."""
-    return all(_LINE.fullmatch(line) for line in lines)
+    return all(_LINE.fullmatch(line) and not _FILE.match(line) for line in lines)
 
 
 def plain_requirements(file: Path) -> tuple[str, ...] | None:
@@ -293,6 +306,8 @@ def plain_requirements(file: Path) -> tuple[str, ...] | None:
     text = file.read_text(errors="replace")
     if file.name != "pyproject.toml":
         return lines_of_plain(text) if file.suffix == ".txt" else None
+    if len(text) > _MOST_OF_PROJECT:
+        return None
     try:
         content = tomllib.loads(text)
         project = content["project"]

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from glob import escape
@@ -142,8 +143,7 @@ def sealed_copy(target: Path, fill: Callable[[Path], object]) -> Path:
 
     *Errors*: OSError, errors of ``fill``.
     """
-    make_passable(target.parent)
-    with _locked(target):
+    with locked(target):
         if not _is_intact(target):
             _fill(target, fill)
     return target
@@ -194,7 +194,18 @@ def _fill(target: Path, fill: Callable[[Path], object]) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, check: Callable[[], object] = bool) -> Iterator[None]:
+    """Lock ``folder`` within the block, so that no other Prony fills it; create its parent.
+
+    ``check`` is called ten times a second while another one has it: what it raises ends the wait.
+    """
+    make_passable(folder.parent)
     with folder.with_name(f".{folder.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                check()
+                time.sleep(0.1)
         yield

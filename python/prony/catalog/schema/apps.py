@@ -22,7 +22,8 @@ from prony.units import MIB
 
 BUILT_IN_APPS = DATA / "apps"
 
-_SKIPPED = frozenset(
+# What is no source: version control, and what tools install or keep there.
+SKIPPED = frozenset(
     {".git", ".hg", ".tox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
 
@@ -247,7 +248,7 @@ def is_built_in(app: App) -> bool:
 def app_files(folder: Path) -> Iterator[Path]:
     """Yield the files that determine an app's replies, in ``folder`` and below, in a fixed order."""
     for parent, folders, files in walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED)
         for name in sorted(files):
             file = Path(parent, name)
             if (file.suffix in _SUFFIXES or name in _NAMES) and file.is_file():

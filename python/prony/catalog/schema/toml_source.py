@@ -6,12 +6,14 @@ Must not know what servers or apps are.
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from errno import EFBIG
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from prony.errors import UsageError
+from prony.trees import content
 from prony.units import KIB
 
 Place = tuple[str | int, ...]
@@ -93,12 +95,11 @@ def read_toml(path: Path) -> TomlSource:
     *Errors*: SourceError when it cannot be read, is too large, or is not TOML.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST_FILE_BYTES + 1)
+        raw = content(path, _LARGEST_FILE_BYTES)
     except OSError as error:
-        raise SourceError([f"{path}: cannot be read: {error.strerror}"]) from error
-    if len(raw) > _LARGEST_FILE_BYTES:
-        raise SourceError([f"{path}: is larger than {_LARGEST_FILE_BYTES} bytes; expected a catalogue entry"])
+        larger = f"is larger than {_LARGEST_FILE_BYTES} bytes; expected a catalogue entry"
+        why = larger if error.errno == EFBIG else f"cannot be read: {error.strerror}"
+        raise SourceError([f"{path}: {why}"]) from error
     try:
         text = raw.decode()
         return TomlSource(path, text, tomllib.loads(text))
