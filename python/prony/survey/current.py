@@ -37,14 +37,13 @@ from prony.survey.servers import (
     ServerCommand,
 )
 from prony.survey.sources import Folder
-from prony.survey.written import Written, written_commands
+from prony.survey.written import Written, lines_of_script, written_commands
 
 TYPED = "`--current`"
 
 _TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"python[\d.]*")
-_SCRIPT = re.compile(r"#!.*sh\b")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
@@ -80,7 +79,8 @@ class Current:
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
-    place of a file with an address; ``root``: the folder, in the app's, where it begins imports.
+    place of a file with an address; ``root``: the folder, in the app's, where it begins imports;
+    ``env_file``: one there with the variables of its source, or empty.
     """
 
     source: str
@@ -97,6 +97,7 @@ class Current:
     script: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    env_file: str = ""
 
     @property
     def app(self) -> str:
@@ -161,17 +162,8 @@ def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | Non
 
 def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     """Return what a shell's script of the folder starts at its end."""
-    for word in written.text.split()[:2]:
-        path = word.removeprefix(f"{written.base}/" if written.base else "").removeprefix("./")
-        text = folder.read(path) or ""
-        if path.startswith("/") or not (_SCRIPT.match(text) or (text and path.endswith(".sh"))):
-            continue
-        lines = re.sub(r"\\\n", " ", text).splitlines()
-        for line in reversed([line for line in lines if not line.lstrip().startswith("#")]):
-            if _command(line) and (found := _read(replace(written, text=line.strip()), folder, around)):
-                left = f"the rest of {path}"
-                return replace(found, source=f"{path}, by {written.source}", left_out=(*found.left_out, left))
-    return None
+    lines = lines_of_script(folder.read, written)
+    return next((found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None)
 
 
 def _command(text: str) -> _Command | None:
@@ -291,6 +283,7 @@ class _Reading:
                 *([said] if kept_back else []),
             ),
             environment=passed,
+            env_file=self.written.env_file,
         )
 
     def _root(self) -> str:
@@ -374,16 +367,16 @@ class _Reading:
         if any("{" in _VARIABLE.sub("", word) or "}" in _VARIABLE.sub("", word) for word in option.words):
             self.left_out.append(f"{shown}, whose braces Prony does not pass on")
             return
-        filled = [self._filled(self._placed(word)) for word in option.words]
+        filled = [self._filled(word) for word in option.words]
         unknown = next((name for _, name in filled if name), "")
         if unknown:
             self.left_out.append(f"{shown}, for `{unknown}` is not known")
             return
-        words = [word for word, _ in filled]
+        words = [self._placed(word) for word, _ in filled]
         if not option.name:
             self._positional(words[0])
             return
-        value = self._filled(self._placed(option.value))[0]
+        value = self._placed(self._filled(option.value)[0])
         if option.name in server.logs and value not in {"-", ""}:
             self.left_out.append(f"{shown}, which goes to standard output")
             words = [option.name, "-"]
@@ -395,12 +388,8 @@ class _Reading:
 
     def _placed(self, word: str) -> str:
         """Return a word with a path below the folder of its source as one below the app's folder."""
-        base = self.written.base.rstrip("/")
-        if not base.startswith("/"):
-            return word
         name, equals, value = word.rpartition("=")
-        value = "." if value == base else value.removeprefix(f"{base}/")
-        return f"{name}{equals}{value}"
+        return f"{name}{equals}{self.written.placed(value)}"
 
     def _positional(self, word: str) -> None:
         match = _target(word)
