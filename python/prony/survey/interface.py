@@ -112,6 +112,16 @@ def is_literal_call(text: str) -> bool:
     return all(one.arg for one in call.keywords)
 
 
+def origin_of(module: Module, value: ast.expr) -> str:
+    """Return the dotted name that an expression of a module stands for, by its imports; empty: it has none."""
+    return _origin(_Place(module, module.body), value)
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Return whether a statement runs only where its module is the program."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
+
+
 def bound_names(module: Module) -> frozenset[str] | None:
     """Return the names that a module binds when it is imported; null when only running it can say."""
     if module.tree is None or any(_binds_unseen(node) for node in ast.walk(module.tree)):
