@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import basename
 
-from prony.survey.interface import find_interface, is_main_guard, origin_of
+from prony.survey.interface import find_factory, find_interface, is_main_guard, origin_of
 from prony.survey.sources import Module, Read, Sources
 
 # *Source*: documentation of each: the command `run`.
@@ -151,7 +151,8 @@ class _Call:
                 return self._made(program, (*made, target), target, keywords) if target else None
         if isinstance(self.call.func, ast.Attribute) and self.call.func.attr == "run":
             target, is_factory = self._target(self.call.func.value)
-            found = find_interface(self.sources, target) if target and not is_factory else None
+            maker = find_factory(self.sources, target) if target and is_factory else None
+            found = maker.found if maker else find_interface(self.sources, target) if target else None
             if found and found.reason.startswith("Flask "):
                 debug = keywords.pop("debug", None)
                 on = ("--debug",) if isinstance(debug, ast.Constant) and debug.value else ()
