@@ -103,7 +103,7 @@ def certain(body: list[ast.stmt], failures: frozenset[str] = _MISSING) -> Iterat
                 if not any(_catches(handler, failures) for handler in statement.handlers):
                     yield from certain(tried, failures)
                 yield from certain(last, failures)
-            case ast.With(body=inner):
+            case ast.With(body=inner) | ast.ClassDef(body=inner):
                 yield from certain(inner, failures)
 
 

@@ -22,7 +22,7 @@ _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 _OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
 _MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "sh")
 # *Source*: Node.js documentation, Command-line API.
-_WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions")
+_WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--env-file")
 _EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
 # *Source*: npm documentation, Scripts, Life Cycle Scripts.
 _MAKING = ("build", "prestart", "prepare", "postinstall", "install", "preinstall")

@@ -66,8 +66,9 @@ def plainly(written: Written) -> Written:
 
     def known(match: re.Match[str]) -> str:
         name = match["plain"] or match["name"]
-        value = match[0] if name == "PORT" else environment.get(name, match["usual"]) or match[0]
-        return match[0] if set("${}") & set(value) else value
+        value = environment.get(name, match["usual"])
+        is_known = value and name != "PORT" and not is_secret(name) and not set("${}") & set(value)
+        return str(value) if is_known else match[0]
 
     text = _VARIABLE.sub(known, written.text[before.end() :] if before else written.text)
     is_plain = not set(_PORT.sub("", text)) & set("$;&|<>`")

@@ -151,9 +151,9 @@ _STARTED = ("node", "nodejs", "npm", "php", "bundle", "carton", "perl", "hypnoto
 
 def _names_program(written: Written, folder: Folder) -> bool:
     """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
-    first, *rest = plainly(written).text.split(maxsplit=2)
-    is_own = first.rpartition("/")[2] in _STARTED or (folder.has("go.mod") and "/" in first)
-    return is_own or rest[:1] in (["daemon"], ["prefork"]) or written.source.endswith("in Procfile")
+    first, *rest = plainly(written).text.split(maxsplit=2) or [""]
+    is_path = "/" in first and (folder.has("go.mod") or rest[:1] in (["daemon"], ["prefork"]))
+    return is_path or first.rpartition("/")[2] in _STARTED or written.source.endswith("in Procfile")
 
 
 def _described_by(name: str, folder: Folder) -> Program | None:

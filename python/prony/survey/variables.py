@@ -31,9 +31,9 @@ class NeededVariable:
     line: int
 
 
-def names_of_env_file(read: Read) -> tuple[str, ...]:
-    """Return the names of the variables in `.env`, without their values."""
-    return tuple(dict.fromkeys(_NAME.findall(read(".env") or "")))
+def names_of_env_file(read: Read, file: str = ".env") -> tuple[str, ...]:
+    """Return the names of the variables in a file, without their values."""
+    return tuple(dict.fromkeys(_NAME.findall(read(file) or "")))
 
 
 def needed_variables(sources: Sources, names: Sequence[str]) -> tuple[NeededVariable, ...]:
