@@ -124,7 +124,9 @@ def run(
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
+    from prony.model.subject import Interface
     from prony.study.found import app_folder, page_of, psgi_of
+    from prony.survey.programs import usual_servers
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder

@@ -16,7 +16,7 @@ from prony.study_document import WorkloadDocument
 from prony.survey.current import Current
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Program
-from prony.survey.survey import Survey
+from prony.survey.survey import DJANGO_SETTINGS, Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -276,7 +276,9 @@ def _refuse_without_variables(found: Survey, environment: Mapping[str, str], fol
 
     *Errors*: UsageError with their names.
     """
-    missing = [one for one in found.needed if one.name not in environment]
+    is_other = environment.get(DJANGO_SETTINGS) != found.environment.get(DJANGO_SETTINGS)
+    needed = [one for one in found.needed if not (one.of_settings and is_other)]
+    missing = [one for one in needed if one.name not in environment]
     if not missing:
         return
     shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in missing)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.archive.codec import is_secret
+from prony.survey.addresses import with_address
 from prony.survey.configuration import (
     AS_IT_IS,
     python_values,
@@ -24,6 +25,7 @@ from prony.survey.configuration import (
     uwsgi_options,
 )
 from prony.survey.interface import is_literal_call
+from prony.survey.scripts import Served, called_module, of_project, served_by
 from prony.survey.servers import (
     OF_PLACK,
     PASTE,
@@ -36,7 +38,7 @@ from prony.survey.servers import (
     TOOLS,
     ServerCommand,
 )
-from prony.survey.sources import Folder
+from prony.survey.sources import Folder, Module, Sources
 from prony.survey.written import Written, lines_of_script, written_commands
 
 TYPED = "`--current`"
@@ -153,7 +155,7 @@ class _Command:
 
 
 def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
-    command = _command(written.text)
+    command = _command(of_project(folder.read, written.text))
     if command is None:
         return _of_script(written, folder, around)
     known = {**written.environment, **command.environment, **around.variables}
@@ -498,7 +500,8 @@ class _Reading:
             return self._of_tool(program, words)
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
         before, rest = words[:at], words[at:]
-        if not rest or not self._has_script(rest[0], is_module=before[-1:] == ("-m",)):
+        script = self._script(rest[0], before[-1:]) if rest else None
+        if script is None:
             return None
         if rest[0].endswith("manage.py") and rest[1:2] == ("runserver",):
             self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
@@ -508,15 +511,39 @@ class _Reading:
         filled = [self._filled(self._placed(word)) for word in rest]
         if any(unknown for _, unknown in filled):
             return None
-        name = rest[0] if before[-1:] == ("-m",) else self._placed(rest[0]).removeprefix("./")
-        found = self._started_by_python((*before, *(word for word, _ in filled)))
-        return replace(found, script=name.removesuffix(".py").replace("/", "."))
+        placed = with_address([word for word, _ in filled])
+        served = served_by(self._sources(), script.name)
+        if served and not _PORT_READ.search(self.folder.read(script.path) or "") and "{port}" not in placed:
+            return self._in_its_place(served, script)
+        self.target = served.target if served else ""
+        self.options |= {"--workers": served.workers} if served and served.workers else {}
+        found = self._started_by_python((*before, *placed))
+        return replace(found, script=script.name, root=script.root)
 
-    def _has_script(self, name: str, *, is_module: bool) -> bool:
-        """Return whether the folder has what Python is to run: a file, or a module."""
-        path = name.replace(".", "/") if is_module else self._placed(name).removesuffix(".py")
-        ends = (".py", "/__main__.py") if is_module else (".py",)
-        return any(self.folder.read(f"{path}{end}") is not None for end in ends)
+    def _in_its_place(self, served: Served, script: Module) -> Current | None:
+        """Return the server's command in the place of a script that starts it at a port of its own."""
+        said = f"`{script.path}`, whose port is fixed: `{served.text}` in its place"
+        written = replace(
+            self.written,
+            text=served.text,
+            environment={**self.written.environment, **self.command.environment},
+            remarks=(*self.command.left_out, *self.written.remarks, *served.left_out, said),
+        )
+        found = _read(written, self.folder, ReadingAid("", self.variables, self.cpus))
+        return replace(found, text=self.written.text, target=found.target or served.target) if found else None
+
+    def _sources(self) -> Sources:
+        return Sources(self.folder.read, root=self._root())
+
+    def _script(self, name: str, before: tuple[str, ...]) -> Module | None:
+        """Return what Python is to run, if the folder has it: a file, a module, or what a line of code calls."""
+        sources = self._sources()
+        if before == ("-m",):
+            return sources.module(f"{name}.__main__") or sources.module(name)
+        if before == ("-c",):
+            return sources.module(called_module(name))
+        path = self._placed(name).removeprefix("./").removesuffix(".py")
+        return sources.module(path.replace("/", ".")) if not path.startswith("/") else None
 
     def _started_by_python(self, words: Sequence[str]) -> Current:
         self.kept = ["{python}", *words]
@@ -549,6 +576,7 @@ class _Reading:
 
 
 _PSGI_APP = "{app_dir}/{app}"
+_PORT_READ = re.compile(r"""["']PORT["']""")
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")

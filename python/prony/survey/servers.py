@@ -192,9 +192,10 @@ PASTE = "pserve"
 """Pyramid's program, which takes server, app and address from an ini file."""
 
 # Programs that serve an app by themselves, and where they are given an address.
-TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT
-)
+TOOLS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
+    "robyn": (),
+}
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
 TOOL_ALIASES = {"-h": "--host", "-H": "--host", "-p": "--port", "-A": "--app", "-w": "--workers"}
 TOOL_FLAGS = options_named(

@@ -151,6 +151,8 @@ def survey_app(
         _refuse_undeclared(sources, name)
     environment = _settings(read, module)
     settings = [one for one in (*environment.values(), settings_module(read, module.path)) if one]
+    needed = {one.name: replace(one, of_settings=True) for one in needed_variables(sources, settings)}
+    needed |= {one.name: one for one in needed_variables(sources, [name])}
     env_file = env_file if env_file and not read(".env") else ".env"
     return Survey(
         target=target,
@@ -161,7 +163,7 @@ def survey_app(
         others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
         environment=environment,
-        needed=needed_variables(sources, [name, *settings]),
+        needed=tuple(needed.values()),
         offered=names_of_env_file(read, env_file),
         env_file=env_file,
     )

@@ -24,11 +24,12 @@ _SET = frozenset({"PATH", "HOME", "USER", "LANG", "TMPDIR", "PORT", "HOST", "PYT
 
 @dataclass(frozen=True, slots=True)
 class NeededVariable:
-    """A variable, and where its absence is an error."""
+    """A variable, and where its absence is an error; ``of_settings``: in Django's, which may be others."""
 
     name: str
     path: str
     line: int
+    of_settings: bool = False
 
 
 def names_of_env_file(read: Read, file: str = ".env") -> tuple[str, ...]:
