@@ -277,8 +277,9 @@ class _Reading:
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
         return replace(
             found,
-            root=self._root(),
+            root=self._root() or found.root,
             left_out=(
+                *found.left_out,
                 *self.command.left_out,
                 *self.left_out,
                 *self.written.remarks,
@@ -523,12 +524,8 @@ class _Reading:
     def _in_its_place(self, served: Served, script: Module) -> Current | None:
         """Return the server's command in the place of a script that starts it at a port of its own."""
         said = f"`{script.path}`, whose port is fixed: `{served.text}` in its place"
-        written = replace(
-            self.written,
-            text=served.text,
-            environment={**self.written.environment, **self.command.environment},
-            remarks=(*self.command.left_out, *self.written.remarks, *served.left_out, said),
-        )
+        remarks = (*served.left_out, said)
+        written = replace(self.written, text=served.text, environment={}, remarks=remarks)
         found = _read(written, self.folder, ReadingAid("", self.variables, self.cpus))
         return replace(found, text=self.written.text, target=found.target or served.target) if found else None
 
@@ -542,8 +539,9 @@ class _Reading:
             return sources.module(f"{name}.__main__") or sources.module(name)
         if before == ("-c",):
             return sources.module(called_module(name))
-        path = self._placed(name).removeprefix("./").removesuffix(".py")
-        return sources.module(path.replace("/", ".")) if not path.startswith("/") else None
+        path = self._placed(name).removeprefix("./")
+        found = None if path.startswith(("/", "..")) else sources.module(path.removesuffix(".py").replace("/", "."))
+        return found if found and found.path == f"{path.removesuffix('.py')}.py" else None
 
     def _started_by_python(self, words: Sequence[str]) -> Current:
         self.kept = ["{python}", *words]

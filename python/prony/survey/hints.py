@@ -177,6 +177,12 @@ _ROWS = (
         r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)",
     ),
     _Row(
+        "a port in use",
+        "another program listens on port {number}, which the app wants too: end that, or give the app "
+        "another one",
+        r"(?m)^(?=.*(?:EADDRINUSE|(?i:address already in use)|Connection in use)).*?[:, ](?P<number>\d{4,5})\b",
+    ),
+    _Row(
         "another port",
         "the program must listen on the port that it is given: {{port}} in the command, or the variable PORT",
         r"it listens on port|EADDRINUSE|Address already in use",
