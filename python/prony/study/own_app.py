@@ -256,7 +256,8 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     if found is not None:
         _refuse_without_variables(found, environment, wish.folder)
     if interface is Interface.NONE:
-        return command_app(wish.folder, contract, environment, app_name(wish.folder.name))
+        app = command_app(wish.folder, contract, environment, app_name(wish.folder.name))
+        return replace(app, root=found.root) if found else app
     app = user_app(
         _target(wish, interface),
         wish.folder,

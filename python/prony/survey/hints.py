@@ -178,8 +178,8 @@ _ROWS = (
     ),
     _Row(
         "a port in use",
-        "another program listens on port {number}, which the app wants too: end that, or give the app "
-        "another one",
+        "another program listens on port {number}, which the app wants: end that, or let the app listen on "
+        "the port in the variable PORT",
         r"(?m)^(?=.*(?:EADDRINUSE|(?i:address already in use)|Connection in use)).*?[:, ](?P<number>\d{4,5})\b",
     ),
     _Row(

@@ -178,8 +178,10 @@ def survey_script(script: str, sources: Sources, *, declared: bool = False) -> S
     dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, script)
+    module = sources.module(script)
     return Survey(
         target="",
+        root=module.root if module else "",
         interface=Interface.NONE,
         reason=f"`{script}` listens on a port itself, and offers no app to other servers",
         dependencies=dependencies,
