@@ -100,7 +100,7 @@ def read_image(read: Read, name: str) -> Image | None:
 
 def _after(image: Image, keyword: str, rest: str, stages: Mapping[str, Image], read: Read) -> Image:
     match keyword:
-        case "ARG":
+        case "ARG" if "=" in rest:
             return replace(image, arguments={**image.arguments, **dict(assignments(rest))})
         case "ENV":
             return replace(image, environment={**image.environment, **dict(assignments(rest))})

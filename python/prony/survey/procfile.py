@@ -116,7 +116,7 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
         words = shlex.split(_PORT.sub("{port}", written.text))
     except ValueError:
         return None
-    words = [_here(folder, written, word) for word in words]
+    words = [_here(folder, written, word, "" if at else "./") for at, word in enumerate(words)]
     if words[:1] and words[0] in _INSIDE and words[1:2] == ["exec"]:
         words = words[3:] if words[2:3] == ["--"] else words[2:]
     placed = at_our_address(_of_mojolicious(folder, words))
@@ -124,10 +124,10 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
     return placed if all(map(_PLAIN.fullmatch, plain)) else None
 
 
-def _here(folder: Folder, written: Written, word: str) -> str:
+def _here(folder: Folder, written: Written, word: str, before: str) -> str:
     """Return a whole path where the command stands as one in the app's folder, where that has it."""
     path = written.placed(word) if word.startswith("/") else word
-    return word if path == word or not folder.has(path) else path if "/" in path else f"./{path}"
+    return f"{before}{path}" if path != word and folder.has(path) else word
 
 
 def _of_mojolicious(folder: Folder, words: list[str]) -> list[str]:

@@ -128,7 +128,9 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
         path, text = _script(read, written, word)
         lines = [line for line in re.sub(r"\\\n", " ", text).splitlines() if len(line) < _LONGEST]
         set_there = [match for line in lines if (match := _EXPORTED.match(line))]
-        exported = (f"{one['name']}={one['value']}" for one in set_there if one["export"])
+        exported = (
+            f"{one['name']}={_without_own(one['name'], one['value'])}" for one in set_there if one["export"]
+        )
         environment = {**written.environment, **dict(pair for one in exported for pair in assignments(one))}
         values = {one["name"]: one["value"].strip().strip("\"'") for one in set_there}
         for line in reversed([line.strip() for line in lines if not line.lstrip().startswith("#")]):
@@ -139,6 +141,12 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
                 environment=environment,
                 remarks=(*written.remarks, f"the rest of {path}"),
             )
+
+
+def _without_own(name: str, value: str) -> str:
+    """Return a value that has a variable's own before it as the value that it has without that."""
+    match = re.fullmatch(rf"""["']?\$\{{{name}:?[-=](.*)\}}["']?""", value.strip())
+    return match[1] if match else value
 
 
 def _with_values(text: str, values: Mapping[str, str]) -> str:
