@@ -19,8 +19,8 @@ def folder(files):
     """The files as a folder, with the names in each of its folders."""
 
     def names(path):
-        inside = [name.removeprefix(f"{path}/" if path else "") for name in files if name.startswith(path)]
-        return sorted({name.partition("/")[0] for name in inside})
+        before = f"{path}/" if path else ""
+        return sorted({name.removeprefix(before).partition("/")[0] for name in files if name.startswith(before)})
 
     def read(path):
         return files.get(path, "" if any(name.startswith(f"{path}/") for name in files) else None)

@@ -81,7 +81,8 @@ def _is_passed(name: str, value: str) -> bool:
 
 def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
     first, rest = words[0], tuple(words[1:])
-    name, is_there = first.rpartition("/")[2], not first.startswith("/") and folder.has(first)
+    name = first.rpartition("/")[2]
+    is_there = not first.startswith("/") and folder.has(first) and not folder.names(first)
     match name:
         case "node" | "nodejs" | "npm":
             tool = "npm" if name == "npm" else "node"
@@ -117,8 +118,10 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
     except ValueError:
         return None
     words = [_here(folder, written, word, "" if at else "./") for at, word in enumerate(words)]
-    if words[:1] and words[0] in _INSIDE and words[1:2] == ["exec"]:
+    if words[0] in _INSIDE and words[1:2] == ["exec"]:
         words = words[3:] if words[2:3] == ["--"] else words[2:]
+    if not words:
+        return None
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
     return placed if all(map(_PLAIN.fullmatch, plain)) else None
@@ -126,7 +129,9 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
 
 def _here(folder: Folder, written: Written, word: str, before: str) -> str:
     """Return a whole path where the command stands as one in the app's folder, where that has it."""
-    path = written.placed(word) if word.startswith("/") else word
+    # What Go builds lies in the image alone, also where a package has its name.
+    is_built = before and folder.has("go.mod")
+    path = written.placed(word) if word.startswith("/") and not is_built else word
     return f"{before}{path}" if path != word and folder.has(path) else word
 
 
