@@ -21,6 +21,9 @@ _ADDRESSES: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "php": (frozenset({"-S"}), ("-S", "{host}:{port}")),
 }
 _BEHIND = ("rails", "perl")
+PLAIN = re.compile(r"[\w@%+=:,./ -]+")
+"""Words that a shell would only split at blanks, and that hold no placeholder."""
+
 # How programs of one's own name an option that holds an address.
 _NAMED = re.compile(
     r"--?(?:addr|address|listen|listen-addr|listen-address|bind|http|http-addr|host|hostname|port|p)"

@@ -39,7 +39,7 @@ from prony.survey.servers import (
     ServerCommand,
 )
 from prony.survey.sources import Folder, Module, Sources
-from prony.survey.written import Written, lines_of_script, written_commands
+from prony.survey.written import PORT_READ, Written, lines_of_script, written_commands
 
 TYPED = "`--current`"
 
@@ -49,7 +49,7 @@ _PYTHON = re.compile(r"python[\d.]*")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
+VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
 _AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _PREFIXES = ("exec", "command", "env", "nohup")
@@ -310,10 +310,10 @@ class _Reading:
 
     def _filled(self, word: str) -> tuple[str, str]:
         """Return a word with its variables filled in, and the first one that is not known."""
-        unknown = [match[0] for match in _VARIABLE.finditer(word) if self._known(match) is None]
+        unknown = [match[0] for match in VARIABLE.finditer(word) if self._known(match) is None]
         if unknown:
             return word, self._as_written(unknown[0])
-        return _VARIABLE.sub(lambda match: str(self._known(match)), word), ""
+        return VARIABLE.sub(lambda match: str(self._known(match)), word), ""
 
     def _as_written(self, text: str) -> str:
         """Return a text with what a shell would run in its place again."""
@@ -367,7 +367,7 @@ class _Reading:
             self.options[option.name] = option.value
             self.call = self.call or ("()" if option.name in server.factory else "")
             return
-        if any("{" in _VARIABLE.sub("", word) or "}" in _VARIABLE.sub("", word) for word in option.words):
+        if any("{" in VARIABLE.sub("", word) or "}" in VARIABLE.sub("", word) for word in option.words):
             self.left_out.append(f"{shown}, whose braces Prony does not pass on")
             return
         filled = [self._filled(word) for word in option.words]
@@ -514,7 +514,7 @@ class _Reading:
             return None
         placed = with_address([word for word, _ in filled])
         served = served_by(self._sources(), script.name)
-        if served and not _PORT_READ.search(self.folder.read(script.path) or "") and "{port}" not in placed:
+        if served and not PORT_READ.search(self.folder.read(script.path) or "") and "{port}" not in placed:
             return self._in_its_place(served, script)
         self.target = served.target if served else ""
         self.options |= {"--workers": served.workers} if served and served.workers else {}
@@ -574,7 +574,6 @@ class _Reading:
 
 
 _PSGI_APP = "{app_dir}/{app}"
-_PORT_READ = re.compile(r"""["']PORT["']""")
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")

@@ -352,11 +352,12 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom, name: str)
             continue
         if isinstance(statement, ast.Import):
             return alias.name if alias.asname else name
-        return ".".join(part for part in (_from(module, statement), alias.name) if part)
+        return ".".join(part for part in (origin_of_import(module, statement), alias.name) if part)
     return ""
 
 
-def _from(module: Module, statement: ast.ImportFrom) -> str:
+def origin_of_import(module: Module, statement: ast.ImportFrom) -> str:
+    """Return the dotted name of the module that a statement imports from, also where that is relative."""
     if not statement.level:
         return statement.module or ""
     is_package = module.path.endswith("/__init__.py")

@@ -7,13 +7,12 @@
 """
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from itertools import pairwise
 
 from prony.errors import UsageError
-from prony.survey.addresses import with_address
+from prony.survey.addresses import PLAIN, with_address
 from prony.survey.sources import Folder, Program
 
 _NODE = {"node": ("node", "nodejs")}
@@ -26,8 +25,6 @@ _WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader
 _EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
 # *Source*: npm documentation, Scripts, Life Cycle Scripts.
 _MAKING = ("build", "prestart", "prepare", "postinstall", "install", "preinstall")
-# What a shell would change, or `fill` take for a placeholder.
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")
 
 
 def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> Program:
@@ -112,7 +109,7 @@ def _of_script(script: str, name: str) -> tuple[str, ...]:
     """Return a script's words at Prony's address: where it only starts Node.js, or a package's tool with an
     address of its own; else npm, which runs it by a shell.
     """
-    words = shlex.split(script) if _PLAIN.fullmatch(script) else []
+    words = shlex.split(script) if PLAIN.fullmatch(script) else []
     placed = with_address(words)
     if words[:1] and words[0] in ("node", "nodejs"):
         return ("{node}", *placed[1:])

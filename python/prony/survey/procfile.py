@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from prony.archive.codec import is_secret
 from prony.errors import UsageError
-from prony.survey.addresses import at_our_address
-from prony.survey.current import NOT_PASSED
+from prony.survey.addresses import PLAIN, at_our_address
+from prony.survey.current import NOT_PASSED, VARIABLE
 from prony.survey.go import go_program
 from prony.survey.images import assignments
 from prony.survey.node import node_program
@@ -24,8 +24,6 @@ from prony.survey.written import Written
 
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?[-=][^}]*)?\})")
-# Whatever else a shell would not only split at blanks.
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")
 
 _DEBIAN = {"rackup": "ruby-rack"}
 RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
@@ -33,7 +31,8 @@ RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
 _INSIDE = ("bundle", "carton")
 _OWN_SERVERS = ("daemon", "prefork")
 _ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
-_VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
+# As platforms set them.
+_DEPLOYED = {"RACK_ENV": "production", "RAILS_ENV": "production", "NODE_ENV": "production"}
 
 
 def program_of_process(folder: Folder, written: Written) -> Program:
@@ -66,11 +65,11 @@ def plainly(written: Written) -> Written:
 
     def known(match: re.Match[str]) -> str:
         name = match["plain"] or match["name"]
-        value = environment.get(name, match["usual"])
+        value = environment.get(name, match["usual"] or _DEPLOYED.get(name))
         is_known = value and name != "PORT" and not is_secret(name) and not set("${}") & set(value)
         return str(value) if is_known else match[0]
 
-    text = _VARIABLE.sub(known, written.text[before.end() :] if before else written.text)
+    text = VARIABLE.sub(known, written.text[before.end() :] if before else written.text)
     is_plain = not set(_PORT.sub("", text)) & set("$;&|<>`")
     return replace(written, text=text, environment=environment) if is_plain else written
 
@@ -124,7 +123,7 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
         return None
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
-    return placed if all(map(_PLAIN.fullmatch, plain)) else None
+    return placed if all(map(PLAIN.fullmatch, plain)) else None
 
 
 def _here(folder: Folder, written: Written, word: str, before: str) -> str:

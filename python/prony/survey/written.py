@@ -174,7 +174,9 @@ _RUNS = re.compile(r"^(?:run|serve|start|web)[ \t]*:[^=\n]*\n(?P<recipe>(?:\t.*\
 _MAKE_VARIABLE = re.compile(r"^(\w+)[ \t]*[:?]{0,3}=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _MAKE_NAME = re.compile(r"(?<!\$)\$[({](\w+)[)}]")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
-_PORT_READ = re.compile(r"""(?:environ|getenv)\b[^\n]*["']PORT["']""")
+PORT_READ = re.compile(r"""["']PORT["']""")
+"""What a script in Python has that takes its port from the variable."""
+
 _SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
 
 
@@ -193,7 +195,7 @@ def _of_main(read: Read) -> Iterator[Written]:
     """Yield scripts that serve when they are run, where `PORT` says: a fixed port cannot be replaced."""
     for name in _SCRIPTS:
         text = read(name) or ""
-        if _MAIN.search(text) and _PORT_READ.search(text):
+        if _MAIN.search(text) and PORT_READ.search(text):
             yield Written(f"the end of {name}", f"python {name}")
 
 
