@@ -514,7 +514,7 @@ class _Reading:
             return None
         placed = with_address([word for word, _ in filled])
         served = served_by(self._sources(), script.name)
-        if served and not PORT_READ.search(self.folder.read(script.path) or "") and "{port}" not in placed:
+        if served and not PORT_READ.search(self.folder.read(script.path) or "") and not any("{port}" in word for word in placed):
             return self._in_its_place(served, script)
         self.target = served.target if served else ""
         self.options |= {"--workers": served.workers} if served and served.workers else {}

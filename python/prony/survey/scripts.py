@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import basename
 
-from prony.survey.interface import find_factory, find_interface, is_main_guard, origin_of
+from prony.survey.interface import bound_names, find_factory, find_interface, is_main_guard, origin_of
 from prony.survey.sources import Module, Read, Sources
 
 # *Source*: documentation of each: the command `run`.
@@ -198,7 +198,8 @@ class _Call:
                 place, _, attribute = origin.rpartition(".")
                 if place and self.sources.module(place):
                     return f"{place}:{attribute}", False
-                is_own = not origin and not self.module.name.endswith("__main__")
+                is_own = name in (bound_names(self.module) or (name,)) and not origin
+                is_own &= not self.module.name.endswith("__main__")
                 return (f"{self.module.name}:{name}" if is_own else ""), False
         return "", False
 
