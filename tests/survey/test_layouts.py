@@ -192,6 +192,18 @@ PROGRAMS = {
         {"package.json": json.dumps({"scripts": {"build": "nest build", "start": "nest start", "start:prod": "node dist/main"}})},
         "{node} dist/main",
     ),
+    "Go's run, with words behind the package": (
+        {"go.mod": "module a\n", "cmd/a/main.go": GO, "cmd/b/main.go": GO, "Makefile": "run:\n\tgo run ./cmd/a -addr :80\n"},
+        "{build}/server -addr {host}:{port}",
+    ),
+    "Yarn, for a script that npm starts too": (
+        {"package.json": package(web="node a.js"), "Procfile": "web: yarn web", "node_modules/.yarn": ""},
+        "{npm} run --silent web",
+    ),
+    "Laravel's server": (
+        {"Procfile": "web: php artisan serve --host=0.0.0.0 --port=$PORT", "artisan": ""},
+        "{php} artisan serve --host={host} --port={port}",
+    ),
     "Hypnotoad, whose address only the app has": (
         {
             "script/board": "#!/usr/bin/env perl\nuse Mojolicious::Commands;\n",
@@ -228,6 +240,27 @@ def test_a_file_that_nothing_builds_is_refused_before_any_build(laid):
     folder = laid({"package.json": package(start="node --env-file .env dist/server.js")})
     with pytest.raises(UsageError, match="starts `dist/server.js`, which is not there, and no script `build`"):
         program_of(folder, ".")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("app.yaml", "runtime: python312\nentrypoint: gunicorn -b :$PORT shop:app\n"),
+        ("fly.toml", "app = 'shop'\n[processes]\n  app = 'gunicorn shop:app'\n"),
+        ("railway.json", '{"deploy": {"startCommand": "gunicorn shop:app"}}'),
+        ("render.yaml", "services:\n  - type: web\n    startCommand: gunicorn shop:app\n"),
+    ],
+)
+def test_the_command_of_a_platform_is_todays(file, text, laid):
+    found = current_of(laid({file: text}), ReadingAid()).current
+    assert (found.source, found.target) == (file, "shop:app")
+
+
+def test_what_a_variable_gives_gunicorn_counts_and_stays_there(laid):
+    image = 'ENV GUNICORN_CMD_ARGS="-w 3 --threads=2"\nCMD gunicorn --threads 4 shop:app\n'
+    found = current_of(laid({"Dockerfile": image}), ReadingAid()).current
+    assert (found.options["--workers"], found.options["--threads"]) == ("3", "4")
+    assert found.words == ("--threads", "4", "{app}")
 
 
 def test_a_program_of_supervisor_is_todays_command(laid):

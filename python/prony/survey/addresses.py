@@ -45,7 +45,7 @@ def at_our_address(words: Sequence[str]) -> list[str]:
         return with_address(words)
     rest = _without(words[1:], options)
     if name == "php" and len(rest) == len(words) - 1:
-        return list(words)
+        return with_address(words)
     return [words[0], *rest, *address] if name in _BEHIND else [words[0], *address, *rest]
 
 

@@ -344,6 +344,11 @@ class _Reading:
             return None
         for option in _split(words, server.aliases, server.flags):
             self._take(server, option)
+        if server.entry == "gunicorn":
+            # What stands there is passed to it as a variable, and the command's own words win.
+            more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
+            for option in _split(more, server.aliases, server.flags):
+                self.options.setdefault(option.name, option.value)
         if self.variables.get("WEB_CONCURRENCY") and server.entry in {"gunicorn", "uvicorn"}:
             self.options.setdefault("--workers", self.variables["WEB_CONCURRENCY"])
         self._configured(server)

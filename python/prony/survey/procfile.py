@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from posixpath import dirname, normpath
 
 from prony.archive.codec import is_secret
 from prony.errors import UsageError
@@ -29,6 +30,8 @@ _DEBIAN = {"rackup": "ruby-rack"}
 RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
 # What starts the words behind it, in an environment that Prony does not make.
 _INSIDE = ("bundle", "carton")
+# They start the same scripts.
+_LIKE_NPM = ("yarn", "pnpm")
 _OWN_SERVERS = ("daemon", "prefork")
 _ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 # As platforms set them.
@@ -86,6 +89,8 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
         case "node" | "nodejs" | "npm":
             tool = "npm" if name == "npm" else "node"
             return node_program(folder, source, (f"{{{tool}}}", *rest))
+        case "go" if rest[:1] == ("run",) and folder.has("go.mod"):
+            return _run_by_go(folder, source, rest[1:])
         case "php":
             return Program("php", "other", source, ("{php}", *rest), PHP_TOOLS, debian=("php-cli",))
         case _ if name in (*RUBY, "perl") and not is_there:
@@ -96,6 +101,19 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
     program = f"{{app_dir}}/{first}" if "/" in first else "{program}"
     tools = {} if "/" in first else {"program": (first,)}
     return Program(_name(first), "other", source, (program, *rest), tools)
+
+
+def _run_by_go(folder: Folder, source: str, words: tuple[str, ...]) -> Program:
+    """Return the program of a package that is built and run, with the words behind the package.
+
+    *Source*: go help run.
+    """
+    at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
+    package = normpath(words[at]) if words[at:] else "."
+    more = tuple(word for word in words[at + 1 :] if not word.endswith(".go"))
+    package = dirname(package) if package.endswith(".go") else package.removeprefix(".")
+    built = go_program(folder, package)
+    return replace(built, command=(*built.command, *more), source=source)
 
 
 def _of_debian(name: str, source: str, rest: tuple[str, ...]) -> Program:
@@ -121,6 +139,8 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
         words = words[3:] if words[2:3] == ["--"] else words[2:]
     if not words:
         return None
+    if words[0] in _LIKE_NPM:
+        words = ["npm", "run", "--silent", *words[2 if words[1:2] == ["run"] else 1 :]]
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
     return placed if all(map(PLAIN.fullmatch, plain)) else None

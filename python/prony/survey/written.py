@@ -82,6 +82,7 @@ def written_commands(folder: Folder) -> list[Written]:
         *(one for name in DOCKERFILES for one in _of_image(folder.read, name)),
         *composed(folder.read, "."),
         *_of_units(folder),
+        *_of_platforms(folder.read),
         *_of_makefile(folder.read),
         *_of_main(folder.read),
     )
@@ -166,6 +167,23 @@ def _of_procfile(read: Read) -> Iterator[Written]:
     found = _WEB.search(read("Procfile") or "")
     if found:
         yield Written("`web` in Procfile", found["command"])
+
+
+# *Source*: documentation of App Engine, Fly.io, Nixpacks, Railway and Render on the command that starts.
+_PLATFORMS = {
+    "app.yaml": r"^entrypoint:[ \t]*(.+)$",
+    "fly.toml": r"^[ \t]*(?:app|web)[ \t]*=[ \t]*[\"'](\S+[ \t].+)[\"'][ \t]*$",
+    "nixpacks.toml": r"^[ \t]*cmd[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
+    "railway.json": r'"startCommand"[ \t]*:[ \t]*"([^"]+)"',
+    "railway.toml": r"^[ \t]*startCommand[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
+    "render.yaml": r"^[ \t]*startCommand:[ \t]*(.+)$",
+}
+
+
+def _of_platforms(read: Read) -> Iterator[Written]:
+    for name, pattern in _PLATFORMS.items():
+        if found := re.search(pattern, read(name) or "", re.MULTILINE):
+            yield Written(name, found[1].strip().strip("\"'"))
 
 
 # What people name the target that serves.
