@@ -95,7 +95,7 @@ def read_image(read: Read, name: str) -> Image | None:
             stages[name] = replace(stages.get(origin.lower(), Image()), arguments=image.arguments)
         else:
             stages[name] = _after(image, keyword, rest, stages, read)
-    return stages[name]
+    return stages.get(name)
 
 
 def _after(image: Image, keyword: str, rest: str, stages: Mapping[str, Image], read: Read) -> Image:

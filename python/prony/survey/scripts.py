@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from posixpath import basename
 
 from prony.survey.interface import bound_names, find_factory, find_interface, is_main_guard, origin_of
+from prony.survey.servers import SERVERS
 from prony.survey.sources import Module, Read, Sources
 
 # *Source*: documentation of each: the command `run`.
@@ -39,7 +40,7 @@ def of_project(read: Read, text: str) -> str:
         return text
     if is_run and (rest[0] == "-m" or rest[0].endswith(".py")):
         return " ".join(["python", *rest])  # as uv has it
-    said = dict(_named(read)).get(rest[0])
+    said = None if rest[0] in SERVERS else dict(_named(read)).get(rest[0])
     return " ".join([said, *rest[1:]]) if said else text
 
 
