@@ -47,7 +47,7 @@ TEMPLATE = {
     "app/main.py": FASTAPI,
     "gunicorn_conf.py": "workers = 3\n",
     "scripts/start.sh": (
-        "#! /usr/bin/env sh\nset -e\nexport GUNICORN_CONF=${GUNICORN_CONF:-\"/gunicorn_conf.py\"}\n"
+        '#! /usr/bin/env sh\nset -e\nexport GUNICORN_CONF=${GUNICORN_CONF:-"/gunicorn_conf.py"}\n'
         "CLASS=${CLASS:-uvicorn.workers.UvicornWorker}\n"
         'exec gunicorn -k "$CLASS" -c "$GUNICORN_CONF" "${MODULE:-app.main:app}"\n'
     ),
@@ -132,7 +132,9 @@ def test_a_unit_names_the_file_that_is_its_file_of_variables(laid):
 
 
 def test_a_script_in_src_that_offers_no_app_begins_its_imports_there(laid):
-    folder = laid({"src/tick/__main__.py": "import os\nserve(os.environ['PORT'])\n", "Procfile": "web: python -m tick"})
+    folder = laid(
+        {"src/tick/__main__.py": "import os\nserve(os.environ['PORT'])\n", "Procfile": "web: python -m tick"}
+    )
     current = current_of(folder, ReadingAid()).current
     assert script_of(folder, ".", current, declared=True).root == "src"
 
@@ -189,11 +191,20 @@ PROGRAMS = {
         "{npm} exec --silent -- fastify start -l warn -p {port} app.js",
     ),
     "a `start` that is for development": (
-        {"package.json": json.dumps({"scripts": {"build": "nest build", "start": "nest start", "start:prod": "node dist/main"}})},
+        {
+            "package.json": json.dumps(
+                {"scripts": {"build": "nest build", "start": "nest start", "start:prod": "node dist/main"}}
+            )
+        },
         "{node} dist/main",
     ),
     "Go's run, with words behind the package": (
-        {"go.mod": "module a\n", "cmd/a/main.go": GO, "cmd/b/main.go": GO, "Makefile": "run:\n\tgo run ./cmd/a -addr :80\n"},
+        {
+            "go.mod": "module a\n",
+            "cmd/a/main.go": GO,
+            "cmd/b/main.go": GO,
+            "Makefile": "run:\n\tgo run ./cmd/a -addr :80\n",
+        },
         "{build}/server -addr {host}:{port}",
     ),
     "Yarn, for a script that npm starts too": (
@@ -238,7 +249,9 @@ def test_the_page_that_php_fpm_serves_today_is_found(files, page, laid):
 
 def test_a_file_that_nothing_builds_is_refused_before_any_build(laid):
     folder = laid({"package.json": package(start="node --env-file .env dist/server.js")})
-    with pytest.raises(UsageError, match="starts `dist/server.js`, which is not there, and no script `build`"):
+    with pytest.raises(
+        UsageError, match="starts `dist/server.js`, which is not there, and no script `build`"
+    ):
         program_of(folder, ".")
 
 

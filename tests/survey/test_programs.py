@@ -20,7 +20,9 @@ def folder(files):
 
     def names(path):
         before = f"{path}/" if path else ""
-        return sorted({name.removeprefix(before).partition("/")[0] for name in files if name.startswith(before)})
+        return sorted(
+            {name.removeprefix(before).partition("/")[0] for name in files if name.startswith(before)}
+        )
 
     def read(path):
         return files.get(path, "" if any(name.startswith(f"{path}/") for name in files) else None)

@@ -58,11 +58,17 @@ def test_a_script_that_is_given_its_port_is_started_as_it_is():
 
 
 PROJECTS = {
-    "poetry run up -q": ("[tool.poetry.scripts]\nup = 'shop.web:main'", "python -c 'import shop.web; shop.web.main()' -q"),
+    "poetry run up -q": (
+        "[tool.poetry.scripts]\nup = 'shop.web:main'",
+        "python -c 'import shop.web; shop.web.main()' -q",
+    ),
     "uv run --frozen up": ("[project.scripts]\nup = 'shop:main'", "python -c 'import shop; shop.main()'"),
     "up": ("[project.scripts]\nup = 'shop:main'", "python -c 'import shop; shop.main()'"),
     "pdm run up": ("[tool.pdm.scripts.up]\ncmd = ['gunicorn', 'shop:app']", "gunicorn shop:app"),
-    "hatch run prod:up": ("[tool.hatch.envs.prod.scripts]\nup = ['a b', 'gunicorn shop:app']", "gunicorn shop:app"),
+    "hatch run prod:up": (
+        "[tool.hatch.envs.prod.scripts]\nup = ['a b', 'gunicorn shop:app']",
+        "gunicorn shop:app",
+    ),
     "uv run --no-dev -m shop": ("", "python -m shop"),
     "uv run shop.py": ("", "python shop.py"),
     "poetry run gunicorn shop:app": ("", "poetry run gunicorn shop:app"),

@@ -284,7 +284,9 @@ def _refuse_without_variables(found: Survey, environment: Mapping[str, str], fol
         return
     shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in missing)
     by_hand = " ".join(f"--env {one.name}=..." for one in missing if one.name not in found.offered)
-    file = f"--env-file {folder / found.env_file}" if any(one.name in found.offered for one in missing) else ""
+    file = (
+        f"--env-file {folder / found.env_file}" if any(one.name in found.offered for one in missing) else ""
+    )
     raise UsageError(
         f"the app needs variables that are not set: {shown}",
         hint=f"{' '.join(filter(None, (file, by_hand)))} sets them; --env NAME passes one of your own",

@@ -165,7 +165,9 @@ def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | Non
 def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     """Return what a shell's script of the folder starts at its end."""
     lines = lines_of_script(folder.read, written)
-    return next((found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None)
+    return next(
+        (found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None
+    )
 
 
 def _command(text: str) -> _Command | None:
@@ -519,7 +521,11 @@ class _Reading:
             return None
         placed = with_address([word for word, _ in filled])
         served = served_by(self._sources(), script.name)
-        if served and not PORT_READ.search(self.folder.read(script.path) or "") and not any("{port}" in word for word in placed):
+        if (
+            served
+            and not PORT_READ.search(self.folder.read(script.path) or "")
+            and not any("{port}" in word for word in placed)
+        ):
             return self._in_its_place(served, script)
         self.target = served.target if served else ""
         self.options |= {"--workers": served.workers} if served and served.workers else {}
@@ -545,7 +551,11 @@ class _Reading:
         if before == ("-c",):
             return sources.module(called_module(name))
         path = self._placed(name).removeprefix("./")
-        found = None if path.startswith(("/", "..")) else sources.module(path.removesuffix(".py").replace("/", "."))
+        found = (
+            None
+            if path.startswith(("/", ".."))
+            else sources.module(path.removesuffix(".py").replace("/", "."))
+        )
         return found if found and found.path == f"{path.removesuffix('.py')}.py" else None
 
     def _started_by_python(self, words: Sequence[str]) -> Current:

@@ -146,7 +146,20 @@ def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
 
 
 # What the other files start that describe a folder, and Prony can start.
-_STARTED = ("node", "nodejs", "npm", "yarn", "pnpm", "go", "php", "bundle", "carton", "perl", "hypnotoad", *RUBY)
+_STARTED = (
+    "node",
+    "nodejs",
+    "npm",
+    "yarn",
+    "pnpm",
+    "go",
+    "php",
+    "bundle",
+    "carton",
+    "perl",
+    "hypnotoad",
+    *RUBY,
+)
 
 
 def _names_program(written: Written, folder: Folder) -> bool:

@@ -175,7 +175,11 @@ class _Call:
                 case ast.Constant(value=bool() as is_on):
                     options += [f"--{option}"] if is_on else [f"--no-{option}"] * (name in _SWITCHES)
                 case ast.Constant(value=int() | str() as plain):
-                    options += [f"--{option}={plain}"] if program == "waitress-serve" else [f"--{option}", f"{plain}"]
+                    options += (
+                        [f"--{option}={plain}"]
+                        if program == "waitress-serve"
+                        else [f"--{option}", f"{plain}"]
+                    )
                 case _:
                     left.append(f"`{name}` in {self.module.path}")
         workers = keywords.get("workers")

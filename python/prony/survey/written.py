@@ -69,7 +69,9 @@ class Written:
         >>> Written("", "", base="/srv", copies=(("/start", "ops/start"),)).placed("/start")
         'ops/start'
         """
-        for at, inner in sorted([(self.base, "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True):
+        for at, inner in sorted(
+            [(self.base, "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
+        ):
             if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
                 return normpath(join(inner, path[len(at) :].lstrip("/")))
         return path
@@ -205,7 +207,9 @@ def _of_makefile(read: Read) -> Iterator[Written]:
         values = dict(_MAKE_VARIABLE.findall(text))
         line = found["recipe"].splitlines()[-1].strip().lstrip("@-")
         for _ in range(3):  # a value may name others
-            line = _MAKE_NAME.sub(lambda match: values.get(match[1], match[0])[:_LONGEST_VALUE], line[:_LONGEST])
+            line = _MAKE_NAME.sub(
+                lambda match: values.get(match[1], match[0])[:_LONGEST_VALUE], line[:_LONGEST]
+            )
         yield Written("Makefile", line.replace("$$", "$"))
 
 
@@ -224,7 +228,9 @@ def _of_image(read: Read, name: str) -> Iterator[Written]:
     image = read_image(read, name)
     text = image.starts(as_text(image.command)) if image else ""
     if image and text:
-        kinds = " and ".join(kind for kind, said in (("ENTRYPOINT", image.entry), ("CMD", image.command)) if said)
+        kinds = " and ".join(
+            kind for kind, said in (("ENTRYPOINT", image.entry), ("CMD", image.command)) if said
+        )
         yield Written(
             f"`{kinds}` in {name}",
             text,
@@ -251,7 +257,9 @@ def commands_for(read: Read, place: str) -> list[Written]:
 def _below(written: Written, place: str) -> Written:
     """Return a command with the paths of its copies as paths in the folder ``place``."""
     copies = ((at, f"{path}/") for at, path in written.copies)
-    inner = ((at, path.removeprefix(f"{place}/") or ".") for at, path in copies if path.startswith(f"{place}/"))
+    inner = (
+        (at, path.removeprefix(f"{place}/") or ".") for at, path in copies if path.startswith(f"{place}/")
+    )
     return replace(written, copies=tuple((at, path.rstrip("/")) for at, path in inner))
 
 
