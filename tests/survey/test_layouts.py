@@ -77,7 +77,7 @@ PYTHON = {
     ),
     "a script of the project's by name, at a fixed port": (
         {
-            "pyproject.toml": "[tool.poetry.dependencies]\nfastapi = '*'\n[tool.poetry.scripts]\nup = 'ledger.run:main'\n",
+            "pyproject.toml": "[project]\nname = 'ledger'\n[tool.poetry.scripts]\nup = 'ledger.run:main'\n",
             "ledger/run.py": UVICORN.format("ledger.run:app", 8000) + FASTAPI,
             "Procfile": "web: poetry run up\n",
         },
@@ -85,7 +85,7 @@ PYTHON = {
     ),
     "a command of the project's by name": (
         {
-            "pyproject.toml": "[project]\nname = 'board'\n[tool.pdm.scripts]\nup = 'hypercorn -w 3 board:app'\n",
+            "pyproject.toml": "[project]\nname = 'b'\n[tool.pdm.scripts]\nup = 'hypercorn -w 3 board:app'\n",
             "board.py": FASTAPI,
             "Procfile": "web: pdm run up\n",
         },
@@ -154,9 +154,9 @@ PROGRAMS = {
             "go.mod": "module depot\n",
             "cmd/server/main.go": GO,
             "cmd/worker/main.go": GO,
-            "Makefile": "DIR ?= bin\nBINARY := $(DIR)/server\nrun: build\n\tPORT=80 ./$(BINARY) -config a.json\n",
+            "Makefile": "DIR ?= bin\nBINARY := $(DIR)/server\nrun: build\n\tPORT=80 ./$(BINARY) -config a\n",
         },
-        "{build}/server -config a.json",
+        "{build}/server -config a",
     ),
     "a program of Go's elsewhere than in `cmd`": (
         {
@@ -182,7 +182,7 @@ PROGRAMS = {
         {
             "server.js": "",
             "package.json": "{}",
-            "Dockerfile": 'FROM node\nWORKDIR /app\nENTRYPOINT ["/usr/bin/tini", "--"]\nCMD ["node", "/app/server.js"]\n',
+            "Dockerfile": 'FROM node\nWORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/server.js"]\n',
         },
         "{node} server.js",
     ),
@@ -219,7 +219,7 @@ PROGRAMS = {
         {
             "script/board": "#!/usr/bin/env perl\nuse Mojolicious::Commands;\n",
             "etc/board.service": (
-                "[Service]\nWorkingDirectory=/srv/board\nExecStart=/usr/bin/hypnotoad /srv/board/script/board\n"
+                "[Service]\nWorkingDirectory=/srv\nExecStart=/usr/bin/hypnotoad /srv/script/board\n"
             ),
         },
         "{perl} script/board prefork -m production -l http://{host}:{port}",
@@ -249,9 +249,7 @@ def test_the_page_that_php_fpm_serves_today_is_found(files, page, laid):
 
 def test_a_file_that_nothing_builds_is_refused_before_any_build(laid):
     folder = laid({"package.json": package(start="node --env-file .env dist/server.js")})
-    with pytest.raises(
-        UsageError, match="starts `dist/server.js`, which is not there, and no script `build`"
-    ):
+    with pytest.raises(UsageError, match=r"`dist/server\.js`, which is not there, and no script `build`"):
         program_of(folder, ".")
 
 

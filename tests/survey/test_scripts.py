@@ -6,7 +6,7 @@ from prony.survey.scripts import of_project, served_by
 from prony.survey.sources import Sources
 from survey.test_current import typed
 
-FLASK = "from flask import Flask\nimport os, uvicorn, waitress\n\n\ndef create_app():\n    return Flask('x')\n\n\n"
+FLASK = "from flask import Flask\nimport os, uvicorn, waitress\ndef create_app():\n    return Flask('x')\n"
 GUARD = "if __name__ == '__main__':\n    "
 # By the end of `shop.py`: the command, and the processes.
 SERVES = {

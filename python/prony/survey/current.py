@@ -504,8 +504,9 @@ class _Reading:
         program, words = self.command.program, self.command.words
         if program == PASTE:
             return self._of_paste(words)
-        if program in TOOLS:
-            return self._of_tool(program, words)
+        return self._of_tool(program, words) if program in TOOLS else self._of_python(words)
+
+    def _of_python(self, words: Sequence[str]) -> Current | None:
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
         before, rest = words[:at], words[at:]
         script = self._script(rest[0], before[-1:]) if rest else None
@@ -514,8 +515,7 @@ class _Reading:
         if rest[0].endswith("manage.py") and rest[1:2] == ("runserver",):
             self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
             options = [word for word in rest[2:] if word.startswith("-")]
-            rest = (rest[0], "runserver", "{host}:{port}", *options)
-            return self._started_by_python((*before, *rest))
+            return self._started_by_python((*before, rest[0], "runserver", "{host}:{port}", *options))
         filled = [self._filled(self._placed(word)) for word in rest]
         if any(unknown for _, unknown in filled):
             return None
@@ -544,7 +544,7 @@ class _Reading:
         return Sources(self.folder.read, root=self._root())
 
     def _script(self, name: str, before: tuple[str, ...]) -> Module | None:
-        """Return what Python is to run, if the folder has it: a file, a module, or what a line of code calls."""
+        """Return what Python is to run, if the folder has it: a file, a module, or what its code calls."""
         sources = self._sources()
         if before == ("-m",):
             return sources.module(f"{name}.__main__") or sources.module(name)

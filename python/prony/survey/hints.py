@@ -180,7 +180,8 @@ _ROWS = (
         "a port in use",
         "another program listens on port {number}, which the app wants: end that, or let the app listen on "
         "the port in the variable PORT",
-        r"(?m)^(?=.*(?:EADDRINUSE|(?i:address already in use)|Connection in use)).*?[:, ](?P<number>\d{4,5})\b",
+        r"(?m)^(?=.*(?:EADDRINUSE|(?i:address already in use)|Connection in use))"
+        r".*?[:, ](?P<number>\d{4,5})\b",
     ),
     _Row(
         "another port",

@@ -106,10 +106,8 @@ def _after(image: Image, keyword: str, rest: str, stages: Mapping[str, Image], r
             return replace(image, environment={**image.environment, **dict(assignments(rest))})
         case "WORKDIR":
             return replace(image, base=image.place(rest))
-        case "ENTRYPOINT":
-            return replace(image, entry=rest)
-        case "CMD":
-            return replace(image, command=rest)
+        case "ENTRYPOINT" | "CMD":
+            return replace(image, **{"ENTRYPOINT": {"entry": rest}, "CMD": {"command": rest}}[keyword])
         case "COPY" | "ADD":
             return replace(image, copied=(*image.copied, *_copied(image, rest, stages, read))[:_MOST_COPIED])
     return image

@@ -113,7 +113,7 @@ def is_literal_call(text: str) -> bool:
 
 
 def origin_of(module: Module, value: ast.expr) -> str:
-    """Return the dotted name that an expression of a module stands for, by its imports; empty: it has none."""
+    """Return the dotted name that an expression stands for, by its module's imports; empty: it has none."""
     return _origin(_Place(module, module.body), value)
 
 

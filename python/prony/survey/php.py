@@ -22,7 +22,7 @@ _POOL = re.compile(r"(?:\S*/)?(?:php-fpm[\d.]*|heroku-php-(?:apache2|nginx))(?:\
 
 
 def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
-    """Return the page that PHP-FPM serves, and where a command stands that starts that; both empty: none does.
+    """Return the page that PHP-FPM serves, and where what starts that stands; both empty: nothing does.
 
     *Errors*: UsageError when it needs packages that are not there.
     """

@@ -8,7 +8,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from posixpath import dirname, normpath
 

@@ -1,8 +1,8 @@
 """What a project's scripts run: those that its files name, and those that start a server at their end. Pure.
 
 >>> from prony.survey.sources import Sources
->>> files = {"shop.py": "import uvicorn\\nfrom web import app\\nuvicorn.run(app, port=80, workers=2)", "web.py": ""}
->>> served_by(Sources(files.get), "shop").text
+>>> shop = "import uvicorn\\nfrom web import app\\nuvicorn.run(app, port=80, workers=2)"
+>>> served_by(Sources({"shop.py": shop, "web.py": ""}.get), "shop").text
 'uvicorn web:app --workers 2'
 """
 
@@ -28,7 +28,8 @@ def of_project(read: Read, text: str) -> str:
 
     *Source*: Python Packaging User Guide, Entry points; documentation of Poetry, PDM, Hatch and Pipenv.
 
-    >>> of_project({"pyproject.toml": '[tool.pdm.scripts]\\nweb = "gunicorn shop:app"'}.get, "pdm run web -w 2")
+    >>> project = '[tool.pdm.scripts]\\nweb = "gunicorn shop:app"'
+    >>> of_project({"pyproject.toml": project}.get, "pdm run web -w 2")
     'gunicorn shop:app -w 2'
     """
     words = text.split()
@@ -45,7 +46,7 @@ def of_project(read: Read, text: str) -> str:
 
 
 def called_module(code: str) -> str:
-    """Return the module of which the code that `of_project` makes calls a function; empty: it is other code."""
+    """Return the module that the code of `of_project` calls a function of; empty: it is other code."""
     match = _CALLED.fullmatch(code)
     return match["module"] if match else ""
 

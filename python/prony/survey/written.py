@@ -411,7 +411,8 @@ def _of_unit(read: Read, path: str) -> Iterator[Written]:
             dict(pair for line in values.get("Environment", []) for pair in assignments(line)),
             base,
             tuple(
-                f"the variables in `{file.lstrip('-')}`, which Prony does not read: --env-file {here or 'FILE'}"
+                f"the variables in `{file.lstrip('-')}`, which Prony does not read: "
+                f"--env-file {here or 'FILE'}"
                 for file, here in there.items()
             ),
             env_file=next(filter(None, there.values()), ""),
