@@ -182,7 +182,7 @@ PROGRAMS = {
         {
             "server.js": "",
             "package.json": "{}",
-            "Dockerfile": 'FROM node\nWORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/server.js"]\n',
+            "Dockerfile": 'WORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/server.js"]\n',
         },
         "{node} server.js",
     ),

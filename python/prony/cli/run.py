@@ -137,9 +137,7 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
         own = replace(own, directories=[folder, *own.folders[1:]])
     page, source = page_of(folder) if own.app == "." and not own.current else ("", "")
     if page:
-        say(
-            f"{source} starts PHP-FPM, or Apache with it: `{page}`, as it serves that behind nginx, is the first"
-        )
+        say(f"{source} starts PHP-FPM: the first is `{page}` on it, behind nginx")
         own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
     return replace(options, own=own)
 
