@@ -107,7 +107,8 @@ def _after(image: Image, keyword: str, rest: str, stages: Mapping[str, Image], r
         case "WORKDIR":
             return replace(image, base=image.place(rest))
         case "ENTRYPOINT" | "CMD":
-            return replace(image, **{"ENTRYPOINT": {"entry": rest}, "CMD": {"command": rest}}[keyword])
+            entry, command = (rest, image.command) if keyword == "ENTRYPOINT" else (image.entry, rest)
+            return replace(image, entry=entry, command=command)
         case "COPY" | "ADD":
             return replace(image, copied=(*image.copied, *_copied(image, rest, stages, read))[:_MOST_COPIED])
     return image
