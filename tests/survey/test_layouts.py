@@ -267,6 +267,16 @@ def test_the_command_of_a_platform_is_todays(file, text, laid):
     assert (found.source, found.target) == (file, "shop:app")
 
 
+def test_a_worker_beside_the_server_is_not_what_serves(laid):
+    compose = (
+        "services:\n  work: {build: ., command: python work.py}\n  web: {build: ., command: gunicorn a:app}\n"
+    )
+    found = current_of(laid({"compose.yaml": compose, "work.py": ""}), ReadingAid()).current
+    assert (found.target, found.also) == ("a:app", ("`command` of `work` in compose.yaml: `python work.py`",))
+    alone = laid({"compose.yaml": compose.replace("gunicorn a:app", "celery")})
+    assert current_of(alone, ReadingAid()).current.script == "work"
+
+
 def test_what_a_variable_gives_gunicorn_counts_and_stays_there(laid):
     image = 'ENV GUNICORN_CMD_ARGS="-w 3 --threads=2"\nCMD gunicorn --threads 4 shop:app\n'
     found = current_of(laid({"Dockerfile": image}), ReadingAid()).current

@@ -133,11 +133,19 @@ def find_current(folder: Folder, around: ReadingAid, above: Sequence[Written] = 
         return FoundCurrent(
             reason=f"{shown}: no server or program in Python that Prony knows" if shown else ""
         )
-    first = known[0][1]
+    chosen, first = next((pair for pair in known if _is_for_requests(*pair)), known[0])
     also = tuple(
-        f"{one.source}: `{one.text}`" for one, _ in found if one is not known[0][0] and one.text != first.text
+        f"{one.source}: `{one.text}`" for one, _ in found if one is not chosen and one.text != first.text
     )
     return FoundCurrent(replace(first, also=also))
+
+
+def _is_for_requests(written: Written, current: Current) -> bool:
+    """Return whether a command serves: of several units or services a script may also be one that only works
+    off a queue.
+    """
+    is_sure = current.server or current.target or not current.script
+    return bool(is_sure) or not written.source.startswith(("`ExecStart`", "`command` of"))
 
 
 # --- a command's words ------------------------------------------------------------------------------------
