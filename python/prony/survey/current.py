@@ -30,6 +30,7 @@ from prony.survey.servers import (
     OF_PLACK,
     PASTE,
     PATHS,
+    ROBYN,
     ROOTS,
     SERVERS,
     TOOL_ALIASES,
@@ -82,7 +83,8 @@ class Current:
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
     place of a file with an address; ``root``: the folder, in the app's, where it begins imports;
-    ``env_file``: one there with the variables of its source, or empty.
+    ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
+    ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
     """
 
     source: str
@@ -100,6 +102,7 @@ class Current:
     files: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
     env_file: str = ""
+    address: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def app(self) -> str:
@@ -538,7 +541,8 @@ class _Reading:
         self.target = served.target if served else ""
         self.options |= {"--workers": served.workers} if served and served.workers else {}
         found = self._started_by_python((*before, *placed))
-        return replace(found, script=script.name, root=script.root)
+        robyn = ROBYN if "robyn" in (self.folder.read(script.path) or "") else {}
+        return replace(found, script=script.name, root=script.root, address=robyn)
 
     def _in_its_place(self, served: Served, script: Module) -> Current | None:
         """Return the server's command in the place of a script that starts it at a port of its own."""
@@ -593,7 +597,8 @@ class _Reading:
             else:
                 self.kept.append(self._filled(option.value)[0])
         self.kept += TOOLS[program]
-        return self._made(self.written.source, "", ())
+        made = self._made(self.written.source, "", ())
+        return replace(made, address=ROBYN) if program == "robyn" else made
 
 
 _PSGI_APP = "{app_dir}/{app}"

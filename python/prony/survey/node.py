@@ -1,7 +1,7 @@
 """A program for Node.js, recognised by its ``package.json``. Pure.
 
 >>> from prony.survey.sources import Folder
->>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}'}
+>>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}', "shop.js": ""}
 >>> node_program(Folder(files.get, lambda path: list(files)), "").command
 ('{node}', 'shop.js', '--quiet')
 """

@@ -176,6 +176,8 @@ TOOLS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
     "robyn": (),
 }
+ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
+"""Robyn takes its address from no others. *Source*: robyn/__init__.py, start."""
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
 TOOL_ALIASES = _aliases("-h host -H host -p port -A app -w workers")
 TOOL_FLAGS = options_named(
