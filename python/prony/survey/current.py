@@ -517,7 +517,7 @@ class _Reading:
             return self._of_paste(words)
         return self._of_tool(program, words) if program in TOOLS else self._of_python(words)
 
-    def _of_python(self, words: Sequence[str]) -> Current | None:
+    def _of_python(self, words: tuple[str, ...]) -> Current | None:
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
         before, rest = words[:at], words[at:]
         script = self._script(rest[0], before[-1:]) if rest else None

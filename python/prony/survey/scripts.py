@@ -117,18 +117,22 @@ _SWITCHES = ("access_log", "use_colors", "proxy_headers", "server_header", "date
 
 def served_by(sources: Sources, name: str) -> Served | None:
     """Return what the module ``name`` starts when it is run; null: no call that is known."""
-    module = sources.module(name)
-    for statement in module.body if module else ():
+    if (module := sources.module(name)) is None:
+        return None
+    for statement in module.body:
         match statement:
             case ast.ClassDef():
                 continue
             case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
                 scope = body
+            case ast.If(body=body) if is_main_guard(statement):
+                scope = body
             case _:
-                scope = statement.body if is_main_guard(statement) else []
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and (found := _Call(sources, module, scope, node).served()):
-                return found
+                scope = []
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+        served = (_Call(sources, module, scope, call).served() for call in calls)
+        if found := next(filter(None, served), None):
+            return found
     return None
 
 
