@@ -181,10 +181,11 @@ PROGRAMS = {
     "an init before Node.js, and a whole path": (
         {
             "server.js": "",
+            "lib/web.js": "",
             "package.json": "{}",
-            "Dockerfile": 'WORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/server.js"]\n',
+            "Dockerfile": 'WORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/lib/web.js"]\n',
         },
-        "{node} server.js",
+        "{node} lib/web.js",
     ),
     "a tool of a package at a port of its own": (
         {"package.json": package(start="fastify start -l warn -p 3000 app.js"), "app.js": ""},
