@@ -38,6 +38,7 @@ SAID = {
     "who asks": Refusal("", 401),
     "a limit of rate": Refusal("", 429),
     "what is sent": Refusal("", 422),
+    "an early end": Refusal("the server exited with status 0 before it was ready\nconfig.json is missing"),
 }
 
 

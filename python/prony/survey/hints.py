@@ -232,6 +232,12 @@ _ROWS = (
         "the app does not accept the request: see the body above; -H, -m and --body change it",
         statuses=(400, 406, 411, 415, 422),
     ),
+    _Row(
+        "an early end",
+        "the program ended before it listened: what it wrote stands above; if another command serves, "
+        "--current '...' names it",
+        r"exited with status \d+ before it was ready",
+    ),
 )
 
 
