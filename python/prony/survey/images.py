@@ -165,10 +165,10 @@ def exec_form(written: str) -> Sequence[str] | None:
 def as_text(written: str) -> str:
     """Return a command of either form as a shell reads it."""
     words = exec_form(written)
-    return written if words is None else joined(words)
+    return written if words is None else shell_text(words)
 
 
-def joined(words: Sequence[str]) -> str:
+def shell_text(words: Sequence[str]) -> str:
     """Return words as one text. A command that a shell is given is read as that shell reads it."""
     by_shell = len(words) == 3 and basename(words[0]) in ("sh", "bash")
     return words[2] if by_shell and re.fullmatch(r"-[a-z]*c", words[1]) else shlex.join(words)

@@ -16,7 +16,7 @@ from posixpath import basename, join, normpath
 
 from prony.errors import UsageError
 from prony.survey.configuration import yaml_document
-from prony.survey.images import DOCKERFILES, Image, as_text, assignments, joined, read_image
+from prony.survey.images import DOCKERFILES, Image, as_text, assignments, read_image, shell_text
 from prony.survey.sources import Folder, Read
 
 # *Source*: Heroku documentation, The Procfile.
@@ -372,7 +372,7 @@ def _context(build: object) -> str:
 
 def _command(written: object) -> str:
     if isinstance(written, list):
-        return joined([str(word) for word in written])
+        return shell_text([str(word) for word in written])
     return " ".join(written.split()) if isinstance(written, str) else ""
 
 
