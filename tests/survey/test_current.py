@@ -108,6 +108,15 @@ def test_a_script_of_the_folder_is_started_by_python():
     )
 
 
+def test_robyn_gets_the_address_in_variables_of_its_own():
+    shop = "from robyn import Robyn\napp = Robyn(__file__)\napp.start(port=80)\n"
+    for command in ("python shop.py --processes=2", "robyn shop.py --processes=2"):
+        found = typed(command, {"shop.py": shop})
+        assert found.words[-2:] == ("shop.py", "--processes=2")
+        assert found.address == {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
+    assert not typed("python shop.py", {"shop.py": ""}).address
+
+
 def test_djangos_own_server_gets_the_address_as_a_word():
     found = typed("python manage.py runserver 0.0.0.0:80 --noreload", {"manage.py": ""})
     assert found.words == ("{python}", "manage.py", "runserver", "{host}:{port}", "--noreload")

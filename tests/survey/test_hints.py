@@ -28,6 +28,7 @@ SAID = {
     "the interface": Refusal("TypeError: app() missing 1 required positional argument: 'send'", 500),
     "an error in the source": Refusal("SyntaxError: invalid syntax"),
     "another folder": Refusal("FileNotFoundError: [Errno 2] No such file: 'menu.txt'", 500),
+    "a port in use": Refusal("Error: listen EADDRINUSE: address already in use :::9187"),
     "another port": Refusal("the server was not ready within 15 s; it listens on port 3000 instead"),
     "no reply in time": Refusal("GET /: no complete reply within 10 s"),
     "a slow start": Refusal("the server was not ready within 15 s: nothing listens on 127.0.0.1:8000"),
@@ -37,6 +38,7 @@ SAID = {
     "who asks": Refusal("", 401),
     "a limit of rate": Refusal("", 429),
     "what is sent": Refusal("", 422),
+    "an early end": Refusal("the server exited with status 0 before it was ready\nconfig.json is missing"),
 }
 
 
@@ -79,6 +81,18 @@ def test_a_perl_module_is_named_with_debians_package():
 )
 def test_a_source_that_cannot_be_run_is_said_in_any_language(text):
     assert hint_for(Refusal(text)).name == "an error in the source"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2026-11-29 20:00:00 +0000] [412] [ERROR] Connection in use: ('0.0.0.0', 9187)",
+        "[Errno 98] error while attempting to bind on address ('0.0.0.0', 9187): address already in use",
+        "2026/11/29 20:00:00 listen tcp :9187: bind: address already in use",
+    ],
+)
+def test_the_port_that_is_in_use_is_named(text):
+    assert "port 9187," in hint_for(Refusal(text)).text
 
 
 def test_a_hint_names_what_was_tried():

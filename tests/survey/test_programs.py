@@ -19,8 +19,10 @@ def folder(files):
     """The files as a folder, with the names in each of its folders."""
 
     def names(path):
-        inside = [name.removeprefix(f"{path}/" if path else "") for name in files if name.startswith(path)]
-        return sorted({name.partition("/")[0] for name in inside})
+        before = f"{path}/" if path else ""
+        return sorted(
+            {name.removeprefix(before).partition("/")[0] for name in files if name.startswith(before)}
+        )
 
     def read(path):
         return files.get(path, "" if any(name.startswith(f"{path}/") for name in files) else None)
@@ -83,9 +85,9 @@ def test_a_go_module_without_a_program_is_refused():
 @pytest.mark.parametrize(
     ("manifest", "more", "command"),
     [
-        ({"scripts": {"start": "node --enable-source-maps dist/web.js"}}, (), "dist/web.js"),
-        ({"main": "lib/shop.js"}, (), "lib/shop.js"),
-        ({"main": "lib/shop.js"}, ("server.js",), "server.js"),
+        ({"scripts": {"start": "node --enable-source-maps dist/web.js"}}, ("dist/web.js",), "dist/web.js"),
+        ({"main": "lib/shop.js"}, ("lib/shop.js",), "lib/shop.js"),
+        ({"main": "lib/shop.js"}, ("server.js", "lib/shop.js"), "server.js"),
         ({}, ("index.js",), "index.js"),
     ],
 )
@@ -102,7 +104,7 @@ def test_a_script_that_is_more_than_node_is_started_by_npm(script):
 
 def test_packages_of_a_lock_are_installed_into_a_copy():
     manifest = package(main="shop.js", dependencies={"express": "^5"})
-    found = find({"package.json": manifest, "package-lock.json": "{}"})
+    found = find({"package.json": manifest, "package-lock.json": "{}", "shop.js": ""})
     assert [step[:2] for step in found.build] == [("{npm}", "ci"), ("{cp}", "-R")]
     assert "--omit=dev" in found.build[0]
     assert (found.packages, found.is_carried, found.product) == ("package-lock.json", True, "package.json")
@@ -121,13 +123,13 @@ def test_what_builds_a_program_is_installed_for_that_alone():
 
 def test_packages_that_nothing_locks_are_used_as_they_lie_there():
     manifest = package(main="shop.js", dependencies={"express": "^5"})
-    found = find({"package.json": manifest, "node_modules/express/index.js": ""})
+    found = find({"package.json": manifest, "shop.js": "", "node_modules/express/index.js": ""})
     assert (found.build, found.packages) == ((), "node_modules, as it is")
 
 
 def test_packages_that_are_nowhere_are_the_newest_that_are_allowed_and_that_is_said():
     manifest = package(main="shop.js", dependencies={"express": "^5"})
-    found = find({"package.json": manifest})
+    found = find({"package.json": manifest, "shop.js": ""})
     assert found.build[0][:2] == ("{npm}", "install")
     assert "nothing locks them" in found.packages
 
@@ -135,7 +137,7 @@ def test_packages_that_are_nowhere_are_the_newest_that_are_allowed_and_that_is_s
 def test_packages_of_another_lock_are_refused():
     manifest = package(main="shop.js", dependencies={"express": "^5"})
     with pytest.raises(UsageError) as refused:
-        find({"package.json": manifest, "yarn.lock": ""})
+        find({"package.json": manifest, "shop.js": "", "yarn.lock": ""})
     assert "install them where the app is" in (refused.value.hint or "")
 
 
@@ -185,7 +187,10 @@ def test_the_program_of_a_procfile_that_is_not_there_is_the_modules():
 @pytest.mark.parametrize(
     ("files", "command"),
     [
-        ({"Dockerfile": 'FROM node\nCMD ["node", "stall.js"]', "package.json": "{}"}, ("{node}", "stall.js")),
+        (
+            {"Dockerfile": 'FROM node\nCMD ["node", "stall.js"]', "package.json": "{}", "stall.js": ""},
+            ("{node}", "stall.js"),
+        ),
         (
             {"compose.yaml": "services: {web: {command: php -S 0.0.0.0:80 -t pub}}"},
             ("{php}", "-S", "{host}:{port}", "-t", "pub"),
@@ -231,7 +236,7 @@ AT_OUR_ADDRESS = {
 
 @pytest.mark.parametrize("line", AT_OUR_ADDRESS)
 def test_the_address_of_a_program_is_replaced_where_its_command_has_one(line):
-    there = {"Procfile": f"web: {line}", "package.json": "{}"}
+    there = {"Procfile": f"web: {line}", "package.json": "{}", "shop.js": ""}
     there |= {"go.mod": "module m", "main.go": GO} if "/srv/" in line else {}
     assert " ".join(find(there).command) == AT_OUR_ADDRESS[line]
 
@@ -242,11 +247,12 @@ def test_a_rack_app_that_nothing_starts_is_started_by_puma():
 
 def test_plain_variables_of_an_image_are_the_programs_and_secrets_are_not():
     image = 'ENV NODE_ENV=test PORT=80 API_TOKEN=x SITE=$HOME\nCMD ["node", "shop.js"]'
-    assert find({"Dockerfile": image, "package.json": "{}"}).environment == {"NODE_ENV": "test"}
+    files = {"Dockerfile": image, "package.json": "{}", "shop.js": ""}
+    assert find(files).environment == {"NODE_ENV": "test"}
 
 
 def test_what_was_typed_as_todays_command_is_the_program():
-    assert find_program(".", folder({"Procfile": "web: node a.js"}), "node b.js").command == (
+    assert find_program(".", folder({"Procfile": "web: node a.js", "b.js": ""}), "node b.js").command == (
         "{node}",
         "b.js",
     )
@@ -254,7 +260,7 @@ def test_what_was_typed_as_todays_command_is_the_program():
 
 def test_braces_that_a_shell_would_read_are_refused():
     with pytest.raises(UsageError, match="whose braces"):
-        find({"Procfile": "web: ./shop ${SHOP_PORT:-80}"})
+        find({"Procfile": "web: ./shop ${SHOP_PORT:?none}"})
 
 
 @pytest.mark.parametrize("line", ["python shop.py", "python3 -m shop", "/usr/bin/gunicorn -c conf"])

@@ -124,16 +124,22 @@ def run(
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
-    from prony.study.found import app_folder, psgi_of
+    from prony.model.subject import Interface
+    from prony.study.found import app_folder, page_of, psgi_of
+    from prony.survey.programs import usual_servers
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
     if own.app == "." and (file := psgi_of(folder)):
         return replace(options, own=replace(own, app=file))
-    if folder == own.folder:
-        return options
-    say(f"the app is in {folder}")
-    return replace(options, own=replace(own, directories=[folder, *own.folders[1:]]))
+    if folder != own.folder:
+        say(f"the app is in {folder}")
+        own = replace(own, directories=[folder, *own.folders[1:]])
+    page, source = page_of(folder) if own.app == "." and not own.current else ("", "")
+    if page:
+        say(f"{source} starts PHP-FPM: the first is `{page}` on it, behind nginx")
+        own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
+    return replace(options, own=own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +428,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     today = _today(options)
     if own.app.endswith(".psgi"):
         return _with_current(_Found(), today, own)
-    named, root = (today.current.app, today.current.root) if today.current else ("", "")
+    named = today.current.app if today.current else ""
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):
         return _with_current(_Found(script), today, own)
@@ -433,9 +439,8 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)
-    return _with_current(
-        _Found(survey_of(own.folder, own.app, declared=declared, named=named, root=root)), today, own
-    )
+    found = survey_of(own.folder, own.app, today.current, declared=declared)
+    return _with_current(_Found(found), today, own)
 
 
 def _today(options: RunOptions) -> "FoundCurrent":
@@ -454,8 +459,8 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
     *Errors*: UsageError for a typed command that does not.
     """
     if found.app and found.app.offered and not own.env_file:
-        names = ", ".join(found.app.offered)
-        offer = f"`.env` beside the app is not passed on: --env-file {own.folder / '.env'} sets {names}"
+        names, file = ", ".join(found.app.offered), found.app.env_file
+        offer = f"`{file}` beside the app is not passed on: --env-file {own.folder / file} sets {names}"
         found = replace(found, remarks=(offer,))
     if own.no_current:
         return found

@@ -11,6 +11,7 @@ from prony.catalog.install.environment import Declared
 from prony.deadline import cpu_deadline
 from prony.errors import UsageError
 from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
+from prony.survey.php import page_of_pool
 from prony.survey.programs import find_program, is_program, program_below
 from prony.survey.sources import Folder, Program, Sources
 from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
@@ -97,20 +98,30 @@ def psgi_of(folder: Path) -> str:
 
 
 @_in_time
+def page_of(folder: Path) -> tuple[str, str]:
+    """Return the page that PHP-FPM serves today, and where that stands; both empty: it serves none.
+
+    *Errors*: UsageError as `page_of_pool`.
+    """
+    whole = _folder(folder)
+    return page_of_pool(whole, [*written_commands(whole), *_above(folder)])
+
+
+@_in_time
 def survey_of(
-    folder: Path, typed: str, *, declared: bool = False, named: str = "", root: str = ""
+    folder: Path, typed: str, current: Current | None = None, *, declared: bool = False
 ) -> Survey | None:
     """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
 
-    ``declared``: the user says what it needs; ``named``: the app that the command of today names; ``root``:
-    where in the folder that begins imports.
+    ``current``: the command of today; ``declared``: the user says what it needs.
 
     *Errors*: UsageError as `survey_app`.
     """
+    named, root, file = (current.app, current.root, current.env_file) if current else ("", "", "")
     sources = Sources(_reader(folder), partial(_names, folder), root)
     if not is_python_target(typed, sources, named):
         return None
-    return survey_app(typed, sources, declared=declared, named=named)
+    return survey_app(typed, sources, declared=declared, named=named, env_file=file)
 
 
 @_in_time

@@ -16,7 +16,7 @@ from prony.study_document import WorkloadDocument
 from prony.survey.current import Current
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Program
-from prony.survey.survey import Survey
+from prony.survey.survey import DJANGO_SETTINGS, Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -256,7 +256,8 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     if found is not None:
         _refuse_without_variables(found, environment, wish.folder)
     if interface is Interface.NONE:
-        return command_app(wish.folder, contract, environment, app_name(wish.folder.name))
+        app = command_app(wish.folder, contract, environment, app_name(wish.folder.name))
+        return replace(app, root=found.root) if found else app
     app = user_app(
         _target(wish, interface),
         wish.folder,
@@ -276,12 +277,16 @@ def _refuse_without_variables(found: Survey, environment: Mapping[str, str], fol
 
     *Errors*: UsageError with their names.
     """
-    missing = [one for one in found.needed if one.name not in environment]
+    is_other = environment.get(DJANGO_SETTINGS) != found.environment.get(DJANGO_SETTINGS)
+    needed = [one for one in found.needed if not (one.of_settings and is_other)]
+    missing = [one for one in needed if one.name not in environment]
     if not missing:
         return
     shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in missing)
     by_hand = " ".join(f"--env {one.name}=..." for one in missing if one.name not in found.offered)
-    file = f"--env-file {folder / '.env'}" if any(one.name in found.offered for one in missing) else ""
+    file = (
+        f"--env-file {folder / found.env_file}" if any(one.name in found.offered for one in missing) else ""
+    )
     raise UsageError(
         f"the app needs variables that are not set: {shown}",
         hint=f"{' '.join(filter(None, (file, by_hand)))} sets them; --env NAME passes one of your own",

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.archive.codec import is_secret
+from prony.survey.addresses import with_address
 from prony.survey.configuration import (
     AS_IT_IS,
     python_values,
@@ -24,10 +25,12 @@ from prony.survey.configuration import (
     uwsgi_options,
 )
 from prony.survey.interface import is_literal_call
+from prony.survey.scripts import Served, called_module, of_project, served_by
 from prony.survey.servers import (
     OF_PLACK,
     PASTE,
     PATHS,
+    ROBYN,
     ROOTS,
     SERVERS,
     TOOL_ALIASES,
@@ -36,19 +39,18 @@ from prony.survey.servers import (
     TOOLS,
     ServerCommand,
 )
-from prony.survey.sources import Folder
-from prony.survey.written import Written, written_commands
+from prony.survey.sources import Folder, Module, Sources
+from prony.survey.written import PORT_READ, Written, lines_of_script, written_commands
 
 TYPED = "`--current`"
 
 _TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"python[\d.]*")
-_SCRIPT = re.compile(r"#!.*sh\b")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
+VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
 _AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _PREFIXES = ("exec", "command", "env", "nohup")
@@ -80,7 +82,9 @@ class Current:
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
-    place of a file with an address; ``root``: the folder, in the app's, where it begins imports.
+    place of a file with an address; ``root``: the folder, in the app's, where it begins imports;
+    ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
+    ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
     """
 
     source: str
@@ -97,6 +101,8 @@ class Current:
     script: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    env_file: str = ""
+    address: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def app(self) -> str:
@@ -130,11 +136,19 @@ def find_current(folder: Folder, around: ReadingAid, above: Sequence[Written] = 
         return FoundCurrent(
             reason=f"{shown}: no server or program in Python that Prony knows" if shown else ""
         )
-    first = known[0][1]
+    chosen, first = next((pair for pair in known if _is_for_requests(*pair)), known[0])
     also = tuple(
-        f"{one.source}: `{one.text}`" for one, _ in found if one is not known[0][0] and one.text != first.text
+        f"{one.source}: `{one.text}`" for one, _ in found if one is not chosen and one.text != first.text
     )
     return FoundCurrent(replace(first, also=also))
+
+
+def _is_for_requests(written: Written, current: Current) -> bool:
+    """Return whether a command serves: of several units or services a script may also be one that only works
+    off a queue.
+    """
+    is_sure = current.server or current.target or not current.script
+    return bool(is_sure) or not written.source.startswith(("`ExecStart`", "`command` of"))
 
 
 # --- a command's words ------------------------------------------------------------------------------------
@@ -152,7 +166,7 @@ class _Command:
 
 
 def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
-    command = _command(written.text)
+    command = _command(of_project(folder.read, written.text))
     if command is None:
         return _of_script(written, folder, around)
     known = {**written.environment, **command.environment, **around.variables}
@@ -161,17 +175,10 @@ def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | Non
 
 def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     """Return what a shell's script of the folder starts at its end."""
-    for word in written.text.split()[:2]:
-        path = word.removeprefix(f"{written.base}/" if written.base else "").removeprefix("./")
-        text = folder.read(path) or ""
-        if path.startswith("/") or not (_SCRIPT.match(text) or (text and path.endswith(".sh"))):
-            continue
-        lines = re.sub(r"\\\n", " ", text).splitlines()
-        for line in reversed([line for line in lines if not line.lstrip().startswith("#")]):
-            if _command(line) and (found := _read(replace(written, text=line.strip()), folder, around)):
-                left = f"the rest of {path}"
-                return replace(found, source=f"{path}, by {written.source}", left_out=(*found.left_out, left))
-    return None
+    lines = lines_of_script(folder.read, written)
+    return next(
+        (found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None
+    )
 
 
 def _command(text: str) -> _Command | None:
@@ -283,14 +290,16 @@ class _Reading:
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
         return replace(
             found,
-            root=self._root(),
+            root=self._root() or found.root,
             left_out=(
+                *found.left_out,
                 *self.command.left_out,
                 *self.left_out,
                 *self.written.remarks,
                 *([said] if kept_back else []),
             ),
             environment=passed,
+            env_file=self.written.env_file,
         )
 
     def _root(self) -> str:
@@ -314,10 +323,10 @@ class _Reading:
 
     def _filled(self, word: str) -> tuple[str, str]:
         """Return a word with its variables filled in, and the first one that is not known."""
-        unknown = [match[0] for match in _VARIABLE.finditer(word) if self._known(match) is None]
+        unknown = [match[0] for match in VARIABLE.finditer(word) if self._known(match) is None]
         if unknown:
             return word, self._as_written(unknown[0])
-        return _VARIABLE.sub(lambda match: str(self._known(match)), word), ""
+        return VARIABLE.sub(lambda match: str(self._known(match)), word), ""
 
     def _as_written(self, text: str) -> str:
         """Return a text with what a shell would run in its place again."""
@@ -348,6 +357,11 @@ class _Reading:
             return None
         for option in _split(words, server.aliases, server.flags):
             self._take(server, option)
+        if server.entry == "gunicorn":
+            # What stands there is passed to it as a variable, and the command's own words win.
+            more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
+            for option in _split(more, server.aliases, server.flags):
+                self.options.setdefault(option.name, option.value)
         if self.variables.get("WEB_CONCURRENCY") and server.entry in {"gunicorn", "uvicorn"}:
             self.options.setdefault("--workers", self.variables["WEB_CONCURRENCY"])
         self._configured(server)
@@ -371,19 +385,19 @@ class _Reading:
             self.options[option.name] = option.value
             self.call = self.call or ("()" if option.name in server.factory else "")
             return
-        if any("{" in _VARIABLE.sub("", word) or "}" in _VARIABLE.sub("", word) for word in option.words):
+        if any("{" in VARIABLE.sub("", word) or "}" in VARIABLE.sub("", word) for word in option.words):
             self.left_out.append(f"{shown}, whose braces Prony does not pass on")
             return
-        filled = [self._filled(self._placed(word)) for word in option.words]
+        filled = [self._filled(word) for word in option.words]
         unknown = next((name for _, name in filled if name), "")
         if unknown:
             self.left_out.append(f"{shown}, for `{unknown}` is not known")
             return
-        words = [word for word, _ in filled]
+        words = [self._placed(word) for word, _ in filled]
         if not option.name:
             self._positional(words[0])
             return
-        value = self._filled(self._placed(option.value))[0]
+        value = self._placed(self._filled(option.value)[0])
         if option.name in server.logs and value not in {"-", ""}:
             self.left_out.append(f"{shown}, which goes to standard output")
             words = [option.name, "-"]
@@ -395,12 +409,8 @@ class _Reading:
 
     def _placed(self, word: str) -> str:
         """Return a word with a path below the folder of its source as one below the app's folder."""
-        base = self.written.base.rstrip("/")
-        if not base.startswith("/"):
-            return word
         name, equals, value = word.rpartition("=")
-        value = "." if value == base else value.removeprefix(f"{base}/")
-        return f"{name}{equals}{value}"
+        return f"{name}{equals}{self.written.placed(value)}"
 
     def _positional(self, word: str) -> None:
         match = _target(word)
@@ -505,29 +515,60 @@ class _Reading:
         program, words = self.command.program, self.command.words
         if program == PASTE:
             return self._of_paste(words)
-        if program in TOOLS:
-            return self._of_tool(program, words)
+        return self._of_tool(program, words) if program in TOOLS else self._of_python(words)
+
+    def _of_python(self, words: tuple[str, ...]) -> Current | None:
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
         before, rest = words[:at], words[at:]
-        if not rest or not self._has_script(rest[0], is_module=before[-1:] == ("-m",)):
+        script = self._script(rest[0], before[-1:]) if rest else None
+        if script is None:
             return None
         if rest[0].endswith("manage.py") and rest[1:2] == ("runserver",):
             self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
             options = [word for word in rest[2:] if word.startswith("-")]
-            rest = (rest[0], "runserver", "{host}:{port}", *options)
-            return self._started_by_python((*before, *rest))
+            return self._started_by_python((*before, rest[0], "runserver", "{host}:{port}", *options))
         filled = [self._filled(self._placed(word)) for word in rest]
         if any(unknown for _, unknown in filled):
             return None
-        name = rest[0] if before[-1:] == ("-m",) else self._placed(rest[0]).removeprefix("./")
-        found = self._started_by_python((*before, *(word for word, _ in filled)))
-        return replace(found, script=name.removesuffix(".py").replace("/", "."))
+        placed = with_address([word for word, _ in filled])
+        served = served_by(self._sources(), script.name)
+        if (
+            served
+            and not PORT_READ.search(self.folder.read(script.path) or "")
+            and not any("{port}" in word for word in placed)
+        ):
+            return self._in_its_place(served, script)
+        self.target = served.target if served else ""
+        self.options |= {"--workers": served.workers} if served and served.workers else {}
+        found = self._started_by_python((*before, *placed))
+        robyn = ROBYN if "robyn" in (self.folder.read(script.path) or "") else {}
+        return replace(found, script=script.name, root=script.root, address=robyn)
 
-    def _has_script(self, name: str, *, is_module: bool) -> bool:
-        """Return whether the folder has what Python is to run: a file, or a module."""
-        path = name.replace(".", "/") if is_module else self._placed(name).removesuffix(".py")
-        ends = (".py", "/__main__.py") if is_module else (".py",)
-        return any(self.folder.read(f"{path}{end}") is not None for end in ends)
+    def _in_its_place(self, served: Served, script: Module) -> Current | None:
+        """Return the server's command in the place of a script that starts it at a port of its own."""
+        said = f"`{script.path}`, whose port is fixed: `{served.text}` in its place"
+        remarks = (*served.left_out, said)
+        written = replace(self.written, text=served.text, environment={}, remarks=remarks)
+        found = _read(written, self.folder, ReadingAid("", self.variables, self.cpus))
+        return replace(found, text=self.written.text, target=found.target or served.target) if found else None
+
+    def _sources(self) -> Sources:
+        return Sources(self.folder.read, root=self._root())
+
+    def _script(self, name: str, before: tuple[str, ...]) -> Module | None:
+        """Return what Python is to run, if the folder has it: a file, a module, or what its code calls."""
+        sources = self._sources()
+        if before == ("-m",):
+            return sources.module(f"{name}.__main__") or sources.module(name)
+        if before == ("-c",):
+            return sources.module(called_module(name))
+        path = self._placed(name).removeprefix("./")
+        found = (
+            None
+            if path.startswith(("/", ".."))
+            else sources.module(path.removesuffix(".py").replace("/", "."))
+        )
+        return found if found and found.path == f"{path.removesuffix('.py')}.py" else None
 
     def _started_by_python(self, words: Sequence[str]) -> Current:
         self.kept = ["{python}", *words]
@@ -556,7 +597,8 @@ class _Reading:
             else:
                 self.kept.append(self._filled(option.value)[0])
         self.kept += TOOLS[program]
-        return self._made(self.written.source, "", ())
+        made = self._made(self.written.source, "", ())
+        return replace(made, address=ROBYN) if program == "robyn" else made
 
 
 _PSGI_APP = "{app_dir}/{app}"

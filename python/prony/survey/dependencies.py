@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.errors import UsageError
+from prony.survey.images import DOCKERFILES
+from prony.survey.interface import origin_of_import
 from prony.survey.sources import Module, Read, Sources
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -85,11 +87,7 @@ def _imports(module: Module) -> Iterator[tuple[str, int]]:
 
 
 def _relative(module: Module, statement: ast.ImportFrom) -> Iterator[str]:
-    parts = module.name.split(".")
-    is_package = module.path.endswith("/__init__.py")
-    kept = parts[: len(parts) - statement.level + (1 if is_package else 0)]
-    base = ".".join([*kept, *([statement.module] if statement.module else [])])
-    if base:
+    if base := origin_of_import(module, statement):
         yield base
         yield from (f"{base}.{one.name}" for one in statement.names)
 
@@ -103,7 +101,7 @@ def certain(body: list[ast.stmt], failures: frozenset[str] = _MISSING) -> Iterat
                 if not any(_catches(handler, failures) for handler in statement.handlers):
                     yield from certain(tried, failures)
                 yield from certain(last, failures)
-            case ast.With(body=inner):
+            case ast.With(body=inner) | ast.ClassDef(body=inner):
                 yield from certain(inner, failures)
 
 
@@ -164,7 +162,7 @@ _COPIED = re.compile(r"^(?:COPY|ADD)[ \t]+(?P<words>[^\n]+)$", re.MULTILINE)
 
 def _installed(read: Read) -> Iterator[str]:
     """Yield the files that a Dockerfile installs: as it names them, and as they lie before it copies them."""
-    text = (read("Dockerfile") or "").replace("\\\n", " ")
+    text = "\n".join(read(name) or "" for name in DOCKERFILES).replace("\\\n", " ")
     copied = [word for found in _COPIED.finditer(text) for word in found["words"].split()]
     for found in _INSTALLED.finditer(text):
         path = found["path"].removeprefix("./")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from prony.errors import UsageError
+from prony.survey.images import DOCKERFILES
 from prony.survey.sources import Folder, Program
 
 _TOOLS = {"go": ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/lib/go-*/bin/go")}
@@ -18,6 +19,7 @@ _PACKAGE = re.compile(r"^package[ \t]+main\b", re.MULTILINE)
 _MAIN = re.compile(r"^func[ \t]+main\(\)", re.MULTILINE)
 # *Source*: Organizing a Go module (go.dev/doc/modules/layout): commands in `cmd`.
 _COMMANDS = "cmd"
+_NO_COMMANDS = ("vendor", "testdata", "internal", "pkg", "examples", "tools", "scripts", "test", "docs")
 # What the command that serves is called among others, such as one that migrates tables.
 _SERVING = ("server", "serve", "web", "api", "app", "http")
 _BUILT = re.compile(r"\bgo[ \t]+(?:build|install|run)\b[^\n;&|]*?[ \t]\./(?P<path>[\w./-]+)")
@@ -58,7 +60,7 @@ def is_main_package(folder: Folder, path: str) -> bool:
 def _only_package(folder: Folder, started: str) -> str:
     if is_main_package(folder, ""):
         return ""
-    found = list(_command_packages(folder))
+    found = list(_command_packages(folder)) or list(_other_packages(folder))
     built = [path for path in _built_packages(folder) if is_main_package(folder, path)]
     named_so = [path for path in found if path.rpartition("/")[2] == started]
     serving = [path for path in found if path.rpartition("/")[2] in _SERVING]
@@ -67,7 +69,7 @@ def _only_package(folder: Folder, started: str) -> str:
             return named[0]
     if not found:
         raise UsageError(
-            "the module of `go.mod` has no main package in its folder or below `cmd`",
+            "the module of `go.mod` has no main package in its folder or in two levels below",
             hint="name its folder: --app ./path/of/the/package",
         )
     raise UsageError(
@@ -83,9 +85,16 @@ def _command_packages(folder: Folder) -> Iterator[str]:
             yield path
 
 
+def _other_packages(folder: Folder) -> Iterator[str]:
+    for name in sorted(folder.names("")):
+        if name not in _NO_COMMANDS and not name.startswith((".", "_")):
+            paths = (name, *(f"{name}/{inner}" for inner in sorted(folder.names(name))))
+            yield from (path for path in paths if is_main_package(folder, path))
+
+
 def _built_packages(folder: Folder) -> list[str]:
     """Return the packages that a Dockerfile or a Makefile builds or runs, each once."""
-    texts = (folder.read(name) or "" for name in ("Dockerfile", "Containerfile", "Makefile"))
+    texts = (folder.read(name) or "" for name in (*DOCKERFILES, "Makefile"))
     paths = (match["path"] for text in texts for match in _BUILT.finditer(text.replace("\\\n", " ")))
     folders = (path.rpartition("/")[0] if path.endswith(".go") else path.strip("/") for path in paths)
     return list(dict.fromkeys(path for path in folders if ".." not in path.split("/")))

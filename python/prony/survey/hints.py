@@ -177,6 +177,13 @@ _ROWS = (
         r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)",
     ),
     _Row(
+        "a port in use",
+        "another program listens on port {number}, which the app wants: end that, or let the app listen on "
+        "the port in the variable PORT",
+        r"(?m)^(?=.*(?:EADDRINUSE|(?i:address already in use)|Connection in use))"
+        r".*?[:, ](?P<number>\d{4,5})\b",
+    ),
+    _Row(
         "another port",
         "the program must listen on the port that it is given: {{port}} in the command, or the variable PORT",
         r"it listens on port|EADDRINUSE|Address already in use",
@@ -224,6 +231,12 @@ _ROWS = (
         "what is sent",
         "the app does not accept the request: see the body above; -H, -m and --body change it",
         statuses=(400, 406, 411, 415, 422),
+    ),
+    _Row(
+        "an early end",
+        "the program ended before it listened: what it wrote stands above; if another command serves, "
+        "--current '...' names it",
+        r"exited with status \d+ before it was ready",
     ),
 )
 

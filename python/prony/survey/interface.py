@@ -112,6 +112,16 @@ def is_literal_call(text: str) -> bool:
     return all(one.arg for one in call.keywords)
 
 
+def origin_of(module: Module, value: ast.expr) -> str:
+    """Return the dotted name that an expression stands for, by its module's imports; empty: it has none."""
+    return _origin(_Place(module, module.body), value)
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Return whether a statement runs only where its module is the program."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
+
+
 def bound_names(module: Module) -> frozenset[str] | None:
     """Return the names that a module binds when it is imported; null when only running it can say."""
     if module.tree is None or any(_binds_unseen(node) for node in ast.walk(module.tree)):
@@ -342,11 +352,12 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom, name: str)
             continue
         if isinstance(statement, ast.Import):
             return alias.name if alias.asname else name
-        return ".".join(part for part in (_from(module, statement), alias.name) if part)
+        return ".".join(part for part in (origin_of_import(module, statement), alias.name) if part)
     return ""
 
 
-def _from(module: Module, statement: ast.ImportFrom) -> str:
+def origin_of_import(module: Module, statement: ast.ImportFrom) -> str:
+    """Return the dotted name of the module that a statement imports from, also where that is relative."""
     if not statement.level:
         return statement.module or ""
     is_package = module.path.endswith("/__init__.py")

@@ -1,29 +1,35 @@
 """A program for Node.js, recognised by its ``package.json``. Pure.
 
 >>> from prony.survey.sources import Folder
->>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}'}
+>>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}', "shop.js": ""}
 >>> node_program(Folder(files.get, lambda path: list(files)), "").command
 ('{node}', 'shop.js', '--quiet')
 """
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
+from itertools import pairwise
 
 from prony.errors import UsageError
+from prony.survey.addresses import PLAIN, with_address
 from prony.survey.sources import Folder, Program
 
 _NODE = {"node": ("node", "nodejs")}
 NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 _OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
-# What a shell would change, or `fill` take for a placeholder.
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")
+_MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "sh")
+# *Source*: Node.js documentation, Command-line API.
+_WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--env-file")
+_EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
+# *Source*: npm documentation, Scripts, Life Cycle Scripts.
+_MAKING = ("build", "prestart", "prepare", "postinstall", "install", "preinstall")
 
 
-def node_program(folder: Folder, typed: str) -> Program:
+def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> Program:
     """Return the program of a folder: the file ``typed``, or what ``package.json`` says that it starts with.
+    ``started``: the command that stands where ``typed`` says.
 
     npm installs its packages into a copy: those of its lock; without one those that lie there, else the
     newest that ``package.json`` allows.
@@ -31,7 +37,8 @@ def node_program(folder: Folder, typed: str) -> Program:
     *Errors*: UsageError when nothing says how it starts, or when it needs packages that are not there.
     """
     manifest = _manifest(folder)
-    command, source = ((("{node}", typed), typed)) if typed else _start(folder, manifest)
+    command, source = (started or ("{node}", typed), typed) if typed else _start(folder, manifest)
+    _refuse_without_file(folder, manifest, command, source)
     uses_npm = command[0] == "{npm}"
     lock = next((name for name in _LOCKS if folder.has(name)), "")
     has_own, needs = folder.has("node_modules"), _needs_packages(manifest)
@@ -77,10 +84,14 @@ def _manifest(folder: Folder) -> Mapping[str, object]:
 
 
 def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
-    """*Source*: npm documentation, npm start, and package.json, main: ``server.js`` without a script."""
-    script = _scripts(manifest).get("start")
-    if script is not None:
-        return _of_script(script), "`scripts.start` in package.json"
+    """*Source*: npm documentation, npm start, and package.json, main: ``server.js`` without a script; Nest
+    documentation, Deployment: `start:prod` beside a `start` for development.
+    """
+    scripts = _scripts(manifest)
+    is_apart = "start:prod" in scripts and "start:prod" not in scripts.get("start", "")
+    name = "start:prod" if is_apart else "start"
+    if name in scripts:
+        return _of_script(scripts[name], name), f"`scripts.{name}` in package.json"
     if folder.has("server.js"):
         return ("{node}", "server.js"), "server.js"
     main = manifest.get("main")
@@ -94,13 +105,36 @@ def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, .
     )
 
 
-def _of_script(script: str) -> tuple[str, ...]:
-    """Return a script's words, if it only starts Node.js; else npm, which runs it by a shell."""
-    if _PLAIN.fullmatch(script):
-        words = shlex.split(script)
-        if words and words[0] in ("node", "nodejs"):
-            return ("{node}", *words[1:])
-    return ("{npm}", "start", "--silent")
+def _of_script(script: str, name: str) -> tuple[str, ...]:
+    """Return a script's words at Prony's address: where it only starts Node.js, or a package's tool with an
+    address of its own; else npm, which runs it by a shell.
+    """
+    words = shlex.split(script) if PLAIN.fullmatch(script) else []
+    placed = with_address(words)
+    if words[:1] and words[0] in ("node", "nodejs"):
+        return ("{node}", *placed[1:])
+    if placed != words and not set("=/") & set(words[0]) and words[0] not in _MANAGERS:
+        return ("{npm}", "exec", "--silent", "--", *placed)
+    return ("{npm}", "start", "--silent") if name == "start" else ("{npm}", "run", "--silent", name)
+
+
+def _refuse_without_file(
+    folder: Folder, manifest: Mapping[str, object], command: tuple[str, ...], source: str
+) -> None:
+    """Refuse a program whose file is not there, and which no script of ``package.json`` makes.
+
+    *Errors*: UsageError with the file.
+    """
+    words = [word for before, word in pairwise(command) if before not in _WITH_VALUE]
+    file = next((word for word in words if not word.startswith("-")), "")
+    ends = ("", ".js", ".cjs", ".mjs", "/index.js", "/package.json")
+    if command[0] != "{node}" or not file or set("{}") & set(file) or set(_EVALUATED) & set(command):
+        return
+    if not any(folder.has(f"{file}{end}") for end in ends) and not set(_MAKING) & _scripts(manifest).keys():
+        raise UsageError(
+            f"{source} starts `{file}`, which is not there, and no script `build` of package.json makes it",
+            hint="build it where the app is; or name what builds it in package.json, as `scripts.build`",
+        )
 
 
 def _build(manifest: Mapping[str, object], by: str) -> list[tuple[str, ...]]:

@@ -6,14 +6,37 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from prony.errors import UsageError
 from prony.survey.sources import Folder, Program
+from prony.survey.written import Written
 
 PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
 # *Source*: the documentation of Symfony, Laravel, Slim and Drupal on the root of the web server.
 _ROOTS = ("public", "web", "")
+
+# *Source*: Docker's images of PHP; Heroku documentation, Customizing Web Server and Runtime Settings for PHP.
+_POOL = re.compile(r"(?:\S*/)?(?:php-fpm[\d.]*|heroku-php-(?:apache2|nginx))(?:\s(?P<words>.*))?")
+
+
+def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
+    """Return the page that PHP-FPM serves, and where what starts that stands; both empty: nothing does.
+
+    *Errors*: UsageError when it needs packages that are not there.
+    """
+    for one in written:
+        match = _POOL.fullmatch(one.text.strip())
+        if match is None:
+            continue
+        said = [word.strip("/") for word in (match["words"] or "").split() if not word.startswith("-")]
+        roots = (*said[-1:], *_roots(folder)) if "heroku" in match[0] else _roots(folder)
+        pages = (f"{root}/index.php" if root else "index.php" for root in roots)
+        if page := next(filter(folder.has, pages), ""):
+            _refuse_without_packages(folder)
+            return page, one.source
+    return "", ""
 
 
 def is_php(folder: Folder) -> bool:

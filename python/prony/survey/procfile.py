@@ -8,44 +8,34 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from posixpath import dirname, normpath
 
 from prony.archive.codec import is_secret
 from prony.errors import UsageError
-from prony.survey.current import NOT_PASSED
+from prony.survey.addresses import PLAIN, at_our_address
+from prony.survey.current import NOT_PASSED, VARIABLE
 from prony.survey.go import go_program
-from prony.survey.node import NPM_TOOLS, node_program
+from prony.survey.images import assignments
+from prony.survey.node import node_program
 from prony.survey.php import PHP_TOOLS
 from prony.survey.sources import Folder, Program
 from prony.survey.written import Written
 
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?[-=][^}]*)?\})")
-# Whatever else a shell would not only split at blanks.
-_PLAIN = re.compile(r"[\w@%+=:,./ -]+")
 
-# Servers that are given an address by their options: those, and what Prony writes in their place. The words
-# go before the others where a file may end them, else behind them.
-# *Source*: puma(1), rackup(1), unicorn(1); The Rails Command Line; Mojolicious::Command::daemon; PHP manual,
-# Built-in web server.
-_HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
-_ADDRESSES: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
-    "puma": (frozenset({"-b", "--bind", "-p", "--port"}), ("-b", "tcp://{host}:{port}")),
-    "rackup": (frozenset({"-o", "--host", "-p", "--port"}), _HOST_AND_PORT),
-    "unicorn": (frozenset({"-l", "--listen", "-o", "--host", "-p", "--port"}), ("-l", "{host}:{port}")),
-    "rails": (frozenset({"-b", "--binding", "-p", "--port"}), ("-b", "{host}", "-p", "{port}")),
-    "perl": (frozenset({"-l", "--listen"}), ("-l", "http://{host}:{port}")),
-    "php": (frozenset({"-S"}), ("-S", "{host}:{port}")),
-}
-_BEHIND = ("rails", "perl")
 _DEBIAN = {"rackup": "ruby-rack"}
 RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
-# How programs of one's own name an option that holds an address.
-_NAMED = re.compile(
-    r"--?(?:addr|address|listen|listen-addr|listen-address|bind|http|http-addr|host|hostname|port|p)"
-)
-_ADDRESS = re.compile(r"(?P<scheme>[a-z]+://)?[\w.*\[\]:-]*?:\d{2,5}")
+# What starts the words behind it, in an environment that Prony does not make.
+_INSIDE = ("bundle", "carton")
+# They start the same scripts.
+_LIKE_NPM = ("yarn", "pnpm")
+_OWN_SERVERS = ("daemon", "prefork")
+_ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
+# As platforms set them.
+_DEPLOYED = {"RACK_ENV": "production", "RAILS_ENV": "production", "NODE_ENV": "production"}
 
 
 def program_of_process(folder: Folder, written: Written) -> Program:
@@ -59,10 +49,32 @@ def program_of_process(folder: Folder, written: Written) -> Program:
             f"{source} is `{command}`, which names no app in Python; expected `module:attribute` in it",
             hint="name the app, and Prony compares servers for it: --app module:attribute",
         )
-    words = _words(command)
+    written = plainly(written)
+    words = _words(folder, written)
     found = _by_shell(written) if words is None else _by_words(folder, source, words)
     passed = {name: value for name, value in written.environment.items() if _is_passed(name, value)}
     return replace(found, environment={**found.environment, **passed})
+
+
+def plainly(written: Written) -> Written:
+    """Return a command with the variables before it among those that its place sets, and with the values in
+    place of variables whose values are known there.
+
+    >>> plainly(Written("", "PORT=80 DEBUG=0 ./shop -n ${COUNT:-3}")).text
+    './shop -n 3'
+    """
+    before = _ASSIGNED.match(written.text)
+    environment = {**written.environment, **(dict(assignments(before[0])) if before else {})}
+
+    def known(match: re.Match[str]) -> str:
+        name = match["plain"] or match["name"]
+        value = environment.get(name, match["usual"] or _DEPLOYED.get(name))
+        is_known = value and name != "PORT" and not is_secret(name) and not set("${}") & set(value)
+        return str(value) if is_known else match[0]
+
+    text = VARIABLE.sub(known, written.text[before.end() :] if before else written.text)
+    is_plain = not set(_PORT.sub("", text)) & set("$;&|<>`")
+    return replace(written, text=text, environment=environment) if is_plain else written
 
 
 def _is_passed(name: str, value: str) -> bool:
@@ -71,13 +83,14 @@ def _is_passed(name: str, value: str) -> bool:
 
 def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
     first, rest = words[0], tuple(words[1:])
-    name, is_there = first.rpartition("/")[2], not first.startswith("/") and folder.has(first)
+    name = first.rpartition("/")[2]
+    is_there = not first.startswith("/") and folder.has(first) and not folder.names(first)
     match name:
         case "node" | "nodejs" | "npm":
-            found = node_program(folder, "server.js")
             tool = "npm" if name == "npm" else "node"
-            tools = NPM_TOOLS if tool == "npm" else found.tools
-            return replace(found, command=(f"{{{tool}}}", *rest), source=source, tools=tools)
+            return node_program(folder, source, (f"{{{tool}}}", *rest))
+        case "go" if rest[:1] == ("run",) and folder.has("go.mod"):
+            return _run_by_go(folder, source, rest[1:])
         case "php":
             return Program("php", "other", source, ("{php}", *rest), PHP_TOOLS, debian=("php-cli",))
         case _ if name in (*RUBY, "perl") and not is_there:
@@ -90,6 +103,19 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
     return Program(_name(first), "other", source, (program, *rest), tools)
 
 
+def _run_by_go(folder: Folder, source: str, words: tuple[str, ...]) -> Program:
+    """Return the program of a package that is built and run, with the words behind the package.
+
+    *Source*: go help run.
+    """
+    at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
+    package = normpath(words[at]) if words[at:] else "."
+    more = tuple(word for word in words[at + 1 :] if not word.endswith(".go"))
+    package = dirname(package) if package.endswith(".go") else package.removeprefix(".")
+    built = go_program(folder, package)
+    return replace(built, command=(*built.command, *more), source=source)
+
+
 def _of_debian(name: str, source: str, rest: tuple[str, ...]) -> Program:
     """Return a server of Ruby or Perl, with the packages that the system has of that language."""
     packages = "Debian's Ruby, in the place of the Gemfile's" if name in RUBY else "Debian's Perl"
@@ -99,71 +125,46 @@ def _of_debian(name: str, source: str, rest: tuple[str, ...]) -> Program:
     )
 
 
-def _words(command: str) -> Sequence[str] | None:
+def _words(folder: Folder, written: Written) -> Sequence[str] | None:
     """Return the words of a plain command, with placeholders for its address; null: a shell must read it."""
-    line = _PORT.sub("PORT", command)
+    line = _PORT.sub("PORT", written.text)
     if set("{}$`") & set(line) or re.match(r"\w+=", line):
         return None
     try:
-        words = shlex.split(_PORT.sub("{port}", command))
+        words = shlex.split(_PORT.sub("{port}", written.text))
     except ValueError:
         return None
-    words = words[2:] if words[:2] == ["bundle", "exec"] else words
-    placed = _at_our_address(words)
+    words = [_here(folder, written, word, "" if at else "./") for at, word in enumerate(words)]
+    if words[0] in _INSIDE and words[1:2] == ["exec"]:
+        words = words[3:] if words[2:3] == ["--"] else words[2:]
+    if not words:
+        return None
+    if words[0] in _LIKE_NPM:
+        words = ["npm", "run", "--silent", *words[2 if words[1:2] == ["run"] else 1 :]]
+    placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
-    return placed if all(map(_PLAIN.fullmatch, plain)) else None
+    return placed if all(map(PLAIN.fullmatch, plain)) else None
 
 
-def _at_our_address(words: Sequence[str]) -> list[str]:
-    """Return a command's words with Prony's address in the place of its own.
+def _here(folder: Folder, written: Written, word: str, before: str) -> str:
+    """Return a whole path where the command stands as one in the app's folder, where that has it."""
+    # What Go builds lies in the image alone, also where a package has its name.
+    is_built = before and folder.has("go.mod")
+    path = written.placed(word) if word.startswith("/") and not is_built else word
+    return f"{before}{path}" if path != word and folder.has(path) else word
 
-    >>> _at_our_address(["puma", "-p", "3000", "-C", "config/puma.rb"])
-    ['puma', '-b', 'tcp://{host}:{port}', '-C', 'config/puma.rb']
-    >>> _at_our_address(["links", "-addr", "127.0.0.1:8080", "-q"])
-    ['links', '-addr', '{host}:{port}', '-q']
+
+def _of_mojolicious(folder: Folder, words: list[str]) -> list[str]:
+    """Return the words by which Perl starts a Mojolicious app. Hypnotoad, which takes its address from the
+    app's configuration alone, is the server `prefork` with another configuration.
+
+    *Source*: Mojo::Server::Hypnotoad, Mojo::Server::Prefork.
     """
-    name = words[0].rpartition("/")[2]
-    options, address = _ADDRESSES.get(name, (frozenset[str](), ()))
-    if not address or (name == "perl" and "daemon" not in words):
-        return _with_address(words)
-    rest = _without(words[1:], options)
-    if name == "php" and len(rest) == len(words) - 1:
-        return list(words)
-    return [words[0], *rest, *address] if name in _BEHIND else [words[0], *address, *rest]
-
-
-def _without(words: Sequence[str], options: frozenset[str]) -> list[str]:
-    kept: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word in options:
-            del rest[:1]
-        elif word.partition("=")[0] not in options:
-            kept.append(word)
-    return kept
-
-
-def _with_address(words: Sequence[str]) -> list[str]:
-    placed: list[str] = []
-    for word in words:
-        option, equals, value = word.partition("=")
-        if equals and _NAMED.fullmatch(option):
-            placed.append(f"{option}={_our_value(option, value)}")
-        elif placed and _NAMED.fullmatch(placed[-1]):
-            placed.append(_our_value(placed[-1], word))
-        else:
-            placed.append(word)
-    return placed
-
-
-def _our_value(option: str, value: str) -> str:
-    if match := _ADDRESS.fullmatch(value):
-        return f"{match['scheme'] or ''}{{host}}:{{port}}"
-    name = option.lstrip("-")
-    if name in ("host", "hostname"):
-        return "{host}"
-    return "{port}" if value.isdecimal() else value
+    if words[:1] and words[0].rpartition("/")[2] == "hypnotoad":
+        script = next((word for word in words[1:] if not word.startswith("-")), "")
+        return ["perl", script, "prefork", "-m", "production"]
+    is_script = words[1:2] and words[1] in _OWN_SERVERS and "perl" in (folder.read(words[0]) or "")[:40]
+    return ["perl", *words] if is_script else words
 
 
 def _by_shell(written: Written) -> Program:

@@ -11,7 +11,8 @@ Which servers an app is compared on, unless its user names some. Pure.
 'uvicorn'
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from prony.errors import UsageError
 from prony.model.subject import Interface
@@ -19,9 +20,9 @@ from prony.survey.current import TYPED
 from prony.survey.go import go_program, is_main_package
 from prony.survey.node import is_node, node_program
 from prony.survey.php import is_php, php_program
-from prony.survey.procfile import RUBY, program_of_process
+from prony.survey.procfile import RUBY, plainly, program_of_process
 from prony.survey.sources import Folder, Program
-from prony.survey.written import Written, only_place, places_below, written_commands
+from prony.survey.written import Written, lines_of_script, only_place, places_below, written_commands
 
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.
@@ -106,7 +107,7 @@ def is_program(folder: Folder) -> bool:
     has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
     if has_own or is_php(folder) or is_node(folder):
         return True
-    return any(_names_program(one, folder) for one in written_commands(folder))
+    return any(_names_program(one, folder) for one in _expanded(folder, written_commands(folder)))
 
 
 def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
@@ -114,7 +115,7 @@ def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
     what another language serves.
     """
     written = [*written_commands(folder), *above]
-    process = next((one for one in written if _names_program(one, folder)), None)
+    process = next((one for one in _expanded(folder, written) if _names_program(one, folder)), None)
     if process is not None:
         return program_of_process(folder, process)
     if folder.has("go.mod"):
@@ -136,15 +137,36 @@ def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
     )
 
 
+def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
+    """Yield each command; of one that starts a shell's script of the folder, what that ends with."""
+    for one in written:
+        last = next(lines_of_script(folder.read, one), None)
+        is_exec = last is not None and last.text.startswith("exec ")
+        yield replace(last, text=last.text.removeprefix("exec ")) if last and is_exec else one
+
+
 # What the other files start that describe a folder, and Prony can start.
-_STARTED = ("node", "nodejs", "npm", "php", "bundle", "perl", *RUBY)
+_STARTED = (
+    "node",
+    "nodejs",
+    "npm",
+    "yarn",
+    "pnpm",
+    "go",
+    "php",
+    "bundle",
+    "carton",
+    "perl",
+    "hypnotoad",
+    *RUBY,
+)
 
 
 def _names_program(written: Written, folder: Folder) -> bool:
     """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
-    first = written.text.split(maxsplit=1)[0]
-    is_own = first.rpartition("/")[2] in _STARTED or (folder.has("go.mod") and "/" in first)
-    return is_own or written.source.endswith("in Procfile")
+    first, *rest = plainly(written).text.split(maxsplit=2) or [""]
+    is_path = "/" in first and (folder.has("go.mod") or rest[:1] in (["daemon"], ["prefork"]))
+    return is_path or first.rpartition("/")[2] in _STARTED or written.source.endswith("in Procfile")
 
 
 def _described_by(name: str, folder: Folder) -> Program | None:

@@ -33,6 +33,16 @@ def options_named(text: str) -> frozenset[str]:
     return frozenset(f"--{name}" for name in text.split())
 
 
+def _aliases(text: str) -> dict[str, str]:
+    """Return what short options, and longer names, stand for: pairs of words.
+
+    >>> _aliases("-b bind --file wsgi-file")
+    {'-b': '--bind', '--file': '--wsgi-file'}
+    """
+    words = text.split()
+    return {short: f"--{name}" for short, name in zip(words[::2], words[1::2], strict=True)}
+
+
 _HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
 ROOTS = ("--chdir", "--app-dir", "--pythonpath", "--working-dir")
 """The options that name the folder where imports begin."""
@@ -42,10 +52,9 @@ PATHS = options_named("chdir config pythonpath env-file log-config app-dir worki
 _PLACK = ServerCommand(
     entry="http-server-psgi",
     bind=_HOST_AND_PORT,
-    aliases={
-        **{"-l": "--listen", "-o": "--host", "-p": "--port", "-S": "--socket", "-D": "--daemonize"},
-        **{"-s": "--server", "-E": "--env", "-I": "--include", "-a": "--app", "-R": "--Reload"},
-    },
+    aliases=_aliases(
+        "-l listen -o host -p port -S socket -D daemonize -s server -E env -I include -a app -R Reload"
+    ),
     flags=options_named("daemonize preload-app disable-keepalive disable-proctitle"),
     replaced=options_named("listen host port socket daemonize daemon pid user group server"),
     logs=options_named("access-log error-log"),
@@ -58,22 +67,10 @@ SERVERS: Mapping[str, ServerCommand] = {
     "gunicorn": ServerCommand(
         entry="gunicorn",
         bind=("--bind", "{host}:{port}"),
-        aliases={
-            **{
-                "-b": "--bind",
-                "-w": "--workers",
-                "-k": "--worker-class",
-                "-c": "--config",
-                "-t": "--timeout",
-            },
-            **{"-D": "--daemon", "-p": "--pid", "-u": "--user", "-g": "--group", "-m": "--umask"},
-            **{
-                "-n": "--name",
-                "-e": "--env",
-                "-R": "--enable-stdio-inheritance",
-                "--log-file": "--error-logfile",
-            },
-        },
+        aliases=_aliases(
+            "-b bind -w workers -k worker-class -c config -t timeout -D daemon -p pid -u user -g group "
+            "-m umask -n name -e env -R enable-stdio-inheritance --log-file error-logfile"
+        ),
         flags=options_named(
             "reload preload daemon reuse-port spew check-config print-config capture-output initgroups "
             "enable-stdio-inheritance disable-redirect-access-to-syslog proxy-protocol log-syslog "
@@ -98,7 +95,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "hypercorn": ServerCommand(
         entry="hypercorn",
         bind=("--bind", "{host}:{port}"),
-        aliases={"-b": "--bind", "-w": "--workers", "-k": "--worker-class", "-c": "--config", "-p": "--pid"},
+        aliases=_aliases("-b bind -w workers -k worker-class -c config -p pid"),
         flags=options_named("debug reload"),
         replaced=options_named(
             "bind insecure-bind quic-bind pid user group umask certfile keyfile keyfile-password ca-certs "
@@ -138,13 +135,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "daphne": ServerCommand(
         entry="daphne",
         bind=("--bind", "{host}", "--port", "{port}"),
-        aliases={
-            "-b": "--bind",
-            "-p": "--port",
-            "-u": "--unix-socket",
-            "-e": "--endpoint",
-            "-v": "--verbosity",
-        },
+        aliases=_aliases("-b bind -p port -u unix-socket -e endpoint -v verbosity"),
         flags=options_named("proxy-headers"),
         replaced=options_named("bind port unix-socket fd endpoint"),
         logs=options_named("access-log"),
@@ -152,22 +143,11 @@ SERVERS: Mapping[str, ServerCommand] = {
     "uwsgi": ServerCommand(
         entry="uwsgi",
         bind=(),
-        aliases={
-            **{"-p": "--processes", "--workers": "--processes", "-M": "--master", "-s": "--socket"},
-            **{
-                "-w": "--wsgi",
-                "--module": "--wsgi",
-                "-H": "--home",
-                "-T": "--enable-threads",
-                "-d": "--daemonize",
-            },
-            **{
-                "-L": "--disable-logging",
-                "-l": "--listen",
-                "-i": "--single-interpreter",
-                "--file": "--wsgi-file",
-            },
-        },
+        aliases=_aliases(
+            "-p processes --workers processes -M master -s socket -w wsgi --module wsgi -H home "
+            "-T enable-threads -d daemonize -L disable-logging -l listen -i single-interpreter "
+            "--file wsgi-file"
+        ),
         flags=options_named(
             "master enable-threads lazy-apps lazy vacuum die-on-term need-app single-interpreter "
             "thunder-lock disable-logging strict no-orphans harakiri-verbose memory-report ignore-sigpipe "
@@ -192,11 +172,14 @@ PASTE = "pserve"
 """Pyramid's program, which takes server, app and address from an ini file."""
 
 # Programs that serve an app by themselves, and where they are given an address.
-TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT
-)
+TOOLS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
+    "robyn": (),
+}
+ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
+"""Robyn takes its address from no others. *Source*: robyn/__init__.py, start."""
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
-TOOL_ALIASES = {"-h": "--host", "-H": "--host", "-p": "--port", "-A": "--app", "-w": "--workers"}
+TOOL_ALIASES = _aliases("-h host -H host -p port -A app -w workers")
 TOOL_FLAGS = options_named(
     "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory"
 )

@@ -58,8 +58,8 @@ class Survey:
 
     ``root``: the folder, in the app's, at which its imports begin. ``call``: the target makes the app, called
     with these arguments in parentheses. ``others``: the project's targets of other interfaces. ``needed``:
-    the variables without which it cannot be imported; ``offered``: the names in its `.env`. ``dependencies``
-    null: none are declared.
+    the variables without which it cannot be imported; ``offered``: the names in ``env_file``, which is its
+    `.env` or that of its command of today. ``dependencies`` null: none are declared.
     ``environment``: the variables that the app needs and that another file of its folder sets.
     """
 
@@ -73,6 +73,7 @@ class Survey:
     offered: tuple[str, ...] = ()
     dependencies: Dependencies | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    env_file: str = ".env"
 
 
 # By the documentation of Flask, Django, FastAPI and Litestar; a package has them too.
@@ -118,12 +119,14 @@ def _has_app(folder: Folder) -> bool:
     return _target_of_folder(Sources(folder.read, folder.names), "") is not None
 
 
-def survey_app(typed: str, sources: Sources, *, declared: bool = False, named: str = "") -> Survey:
+def survey_app(
+    typed: str, sources: Sources, *, declared: bool = False, named: str = "", env_file: str = ""
+) -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
     ``declared``: something else says what the app needs; ``named``: the app that the folder's command of
-    today names, which stands for the folder.
+    today names, which stands for the folder; ``env_file``: the file of variables that this names.
 
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
@@ -147,6 +150,10 @@ def survey_app(typed: str, sources: Sources, *, declared: bool = False, named: s
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
     environment = _settings(read, module)
+    settings = [one for one in (*environment.values(), settings_module(read, module.path)) if one]
+    needed = {one.name: replace(one, of_settings=True) for one in needed_variables(sources, settings)}
+    needed |= {one.name: one for one in needed_variables(sources, [name])}
+    env_file = env_file if env_file and not read(".env") else ".env"
     return Survey(
         target=target,
         interface=found.interface if found else None,
@@ -156,8 +163,9 @@ def survey_app(typed: str, sources: Sources, *, declared: bool = False, named: s
         others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
         environment=environment,
-        needed=needed_variables(sources, [name, *environment.values()]),
-        offered=names_of_env_file(read),
+        needed=tuple(needed.values()),
+        offered=names_of_env_file(read, env_file),
+        env_file=env_file,
     )
 
 
@@ -170,8 +178,10 @@ def survey_script(script: str, sources: Sources, *, declared: bool = False) -> S
     dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, script)
+    module = sources.module(script)
     return Survey(
         target="",
+        root=module.root if module else "",
         interface=Interface.NONE,
         reason=f"`{script}` listens on a port itself, and offers no app to other servers",
         dependencies=dependencies,

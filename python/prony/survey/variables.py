@@ -24,16 +24,17 @@ _SET = frozenset({"PATH", "HOME", "USER", "LANG", "TMPDIR", "PORT", "HOST", "PYT
 
 @dataclass(frozen=True, slots=True)
 class NeededVariable:
-    """A variable, and where its absence is an error."""
+    """A variable, and where its absence is an error; ``of_settings``: in Django's, which may be others."""
 
     name: str
     path: str
     line: int
+    of_settings: bool = False
 
 
-def names_of_env_file(read: Read) -> tuple[str, ...]:
-    """Return the names of the variables in `.env`, without their values."""
-    return tuple(dict.fromkeys(_NAME.findall(read(".env") or "")))
+def names_of_env_file(read: Read, file: str = ".env") -> tuple[str, ...]:
+    """Return the names of the variables in a file, without their values."""
+    return tuple(dict.fromkeys(_NAME.findall(read(file) or "")))
 
 
 def needed_variables(sources: Sources, names: Sequence[str]) -> tuple[NeededVariable, ...]:

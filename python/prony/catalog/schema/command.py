@@ -193,6 +193,7 @@ def current_entry(current: Current, known: Mapping[str, ServerEntry], interface:
             "install": PythonInstall(kind="python", requirements=()),
             "interfaces": (interface,),
             "templates": dict(current.files),
+            "environment": dict(current.address),
         }
         return _checked(typed, lambda: _entry(YOURS, words, **fields))
     base = known[current.server]
