@@ -17,7 +17,7 @@ from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
-from prony.report.forms import TENFOLD, about_percent, count, signed_percent
+from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
@@ -274,6 +274,9 @@ def _levels(reading: Reading) -> Iterator[Text]:
                 Figure(found.within, about_percent, at + pointer("within")),
                 Figure(found.rounds, count, at + pointer("rounds")),
             )
+            for name, ratio in found.apart.items():
+                times = Figure(ratio, digits(2), at + pointer("apart", name))
+                yield text("rounds of {} show {} times the throughput of its own windows", Name(name), times)
             return
 
 
