@@ -342,7 +342,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     yield from _pilot(plan)
     if plan.design.rounds:
         rounds = number_of(plan.design.rounds, "round")
-        yield f"after the trials of each block {rounds}: all servers started together, each in turn for 0.5 s;"
+        yield f"after the trials of each block {rounds}: all servers started together, each in turn for 0.5 s"
         yield f"{2 * plan.blocks} starts of each server in all"
     if plan.design.confirm:
         looks = " and ".join(plan.design.confirm)
