@@ -14,9 +14,9 @@ def test_slices_belong_to_the_last_attempt_and_take_time(tmp_path):
         for attempt in range(2):
             ledger.append(closed_trial(attempt=attempt))
         before_ns = ledger.measured_ns
-        assert not ledger.has_slices(0)
+        assert not ledger.has_slices(0, {1})
         ledger.append_slices(0, {1: slices})
-        assert (ledger.has_slices(0), ledger.has_slices(1)) == (True, False)
+        assert [ledger.has_slices(*at) for at in ((0, {1, 2}), (1, {1}), (0, {2}))] == [True, False, False]
         assert ledger.measured_ns == before_ns + 210
     with open_archive(tmp_path / "a.prony") as archive:
         assert dict(entry_of(one.trial) for one in archive.trials()) == ledger.entries

@@ -1,14 +1,20 @@
 """Figures of rounds: only whole and undisturbed ones, and the two levels of scatter as they were made."""
 
 from dataclasses import replace
+from math import log
 from random import Random
 
 import pytest
 
-from prony.analysis.rounds import is_disturbed, levels, paces_by_round, slice_metrics
+from golden import build
+from prony.analysis.rounds import apart, is_disturbed, levels, paces_by_round, slice_metrics
+from prony.analysis.trial_metrics import trial_metrics
 from prony.model.observation import Slice
+from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 HALF_NS, SECOND_NS = 500_000_000, 1_000_000_000
+TRIAL = Trial(0, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0)
 
 
 def slice_of(number, ok, cpu_ns=HALF_NS, **others):
@@ -49,6 +55,28 @@ def test_a_process_that_ended_takes_the_cpu_time_alone():
 def test_a_turn_is_disturbed_by_a_tenth_of_its_cpus_and_by_neighbours_that_are_not_idle(name, most_ns):
     assert is_disturbed(slice_of(0, 1, **{name: most_ns + 1}), cpus=2)
     assert not is_disturbed(slice_of(0, 1, **{name: most_ns}), cpus=2)
+
+
+def test_an_open_loop_has_its_throughput_from_its_window_and_its_cpu_time_from_rounds():
+    slices = tuple(slice_of(n, 100) for n in range(4))
+
+    def changed(loop):
+        load = Workload(loop, DurationStop(2 * SECOND_NS))
+        trial = replace(TRIAL, recording=build.recording(load, [1_000_000] * 2000), slices=slices)
+        both = trial_metrics(trial), trial_metrics(replace(trial, slices=()))
+        return {name for name in both[0] if both[0][name] != both[1][name]}
+
+    assert changed(ClosedLoop(2)) == {"ok_per_s", "duration_ns_per_request"}
+    assert changed(OpenLoop(1000.0)) == set()
+
+
+def test_a_server_whose_rounds_show_another_throughput_than_its_windows_is_named_with_the_ratio():
+    random = Random(2)
+    noise = [[random.gauss(0, 0.03) for _ in range(10)] for _ in range(4)]
+    ratios = zip("abcd", noise, (1.0, 1.03, 1.3, 0.8), strict=True)
+    each = {name: [log(ratio) + one for one in made] for name, made, ratio in ratios}
+    assert apart(each) == {"c": pytest.approx(1.3, rel=0.03), "d": pytest.approx(0.8, rel=0.03)}
+    assert apart({"c": each["c"][:4]}) == {}
 
 
 def test_both_levels_are_found_as_they_were_made_whatever_the_machine_does():

@@ -1,5 +1,6 @@
 """Two subjects are compared at each load and in each metric that both have, or it is told why not."""
 
+from dataclasses import replace
 from math import log
 
 import pytest
@@ -59,6 +60,13 @@ def test_of_two_archives_those_of_one_subject_match():
 def test_what_differs_beside_the_subjects_is_named(other, told):
     match = Match(measured(cell_of("a+hello")), measured(cell_of("b+hello", **other)))
     assert differing_parts(match) == told
+
+
+def test_figures_of_rounds_and_of_own_windows_are_of_two_methods():
+    cell = measured(cell_of("a+hello"), ok_per_s=SIX)
+    in_rounds = replace(cell, counted=tuple(replace(one, by_round={0: 1.0}) for one in cell.counted))
+    assert differing_parts(Match(cell, in_rounds)) == ("rounds of short windows",)
+    assert differing_parts(Match(in_rounds, in_rounds)) == ()
 
 
 # --- what is said of them ---------------------------------------------------------------------------------

@@ -2,11 +2,17 @@
 
 import json
 import signal
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from commands import ended, eventually
 from prony._engine import ReferenceServer
+from prony.analysis.load_pairs import LoadSide
+from prony.cli.load_pairs import why_long_windows
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 MS = 1_000_000
 # Of fewer pairs, what one may owe to its neighbour hides a factor of four on a busy machine.
@@ -52,6 +58,35 @@ def test_two_rates_are_compared_by_latency_and_without_a_p99_by_the_p50(said, fo
     assert (p99["family"], p99["comparison"]) == ("primary", None)
     assert p99["reason"] == "fewer than 10 requests lie above it"
     assert 1 < p50["low"] < p50["effect"] < p50["high"]
+
+
+def test_windows_that_nobody_set_are_of_half_a_second(said, reference):
+    done = said("load", reference, "--compare", reference, "-c", "2", "--pairs", "5", "--json", "-")
+    load = done.json["loads"][0]["workload"]
+    assert (load["loop"]["kind"], load["stop"]) == ("closed", {"kind": "duration", "duration_ns": 500 * MS})
+    assert done.json["windows"]["pairs"] == 5
+    assert "windows of" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("loop", "replies", "reason"),
+    [
+        (ClosedLoop(4), 11, None),
+        (ClosedLoop(4), 9, "replies of http://a/ take more than 200 ms"),
+        (ClosedLoop(4), 0, "replies of http://a/ take more than 200 ms"),
+        (ClosedLoop(1001), 9, "to open 1001 connections takes longer than a short window"),
+        (OpenLoop(900.0), 9, "a percentile of an open loop needs many requests"),
+    ],
+)
+def test_windows_are_long_where_short_ones_do_not_show_the_same_and_that_is_said(loop, replies, reason):
+    class Looks:
+        def run(self, workload, address, seat, on_event):
+            assert (workload.stop, workload.warmup_ns) == (DurationStop(500 * MS), 200 * MS)
+            window = SimpleNamespace(interrupted=False)
+            return SimpleNamespace(window=window, completed=SimpleNamespace(all=replies))
+
+    side = LoadSide("http://a/", Workload(loop, DurationStop(10_000 * MS)), Address("127.0.0.1", 80))
+    assert why_long_windows((side, replace(side, url="http://b/")), Looks()) == reason
 
 
 def test_a_side_that_answers_nothing_is_no_measurement(said, reference):

@@ -63,6 +63,79 @@ def app(environ, start_response):
     return [b"hi"]
 """
 
+# Apps that work alone, and not beside a twin.
+LOCK = """\
+import socket
+
+held = socket.socket(socket.AF_UNIX)
+held.bind("\\0prony-test-lock-of-the-shop")
+"""
+SECOND_PORT = """\
+import socket
+
+second = socket.create_server(("127.0.0.1", 47123))
+"""
+# The pool of the first takes all connections that a database has; there are requests before there is load.
+ALL_CONNECTIONS = """\
+import socket, threading
+
+held, asked, alone = None, 0, threading.Lock()
+
+
+def limit():
+    global held, asked
+    with alone:
+        asked += 1
+        if asked > 9 and not held:
+            pool = socket.socket(socket.AF_UNIX)
+            pool.bind("\\0prony-test-pool-of-the-shop")
+            held = pool
+"""
+# Waitress answers one request in 400 long after the others.
+LATE = """\
+import sys, time
+
+asked = 0
+
+
+def limit():
+    global asked
+    asked += 1
+    if "waitress" in sys.modules and asked % 400 == 0:
+        time.sleep(3)
+"""
+# Waitress has a process more while it has something to do.
+SHRINKS = """\
+import os, sys, threading, time
+
+last = 0.0
+
+
+def watch():
+    child = 0
+    while True:
+        is_idle = time.monotonic() - last > 0.5
+        if child and is_idle:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            child = 0
+        elif not child and not is_idle:
+            child = os.fork()
+            if not child:
+                time.sleep(600)
+                os._exit(0)
+        time.sleep(0.02)
+
+
+if "waitress" in sys.modules:
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def limit():
+    global last
+    last = time.monotonic()
+"""
+
 SHORT = (
     "--duration",
     "300ms",
@@ -145,9 +218,9 @@ def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, 
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "5")
     done = prony(*words, "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
-    assert "waitress+shop has no rounds in block 1: the server exited with status 3" in done.err
+    assert "waitress+shop has no rounds from block 1 on: the server exited with status 3" in done.err
     found = {(cell, block): len(slices) for cell, block, slices in slices_of(folder / "r.prony")}
-    assert (found[0, 0] >= 5, found[1, 0]) == (True, 0)
+    assert (found[0, 0] >= 5, found[1, 0], found[1, 1]) == (True, 0, 0)
 
 
 def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
@@ -155,7 +228,7 @@ def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "8", *SHORT, "--rounds", "3")
     done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
-    assert "waitress+shop has no rounds in block 1: its replies take longer than the lead" in done.err
+    assert "waitress+shop has no rounds from block 1 on: its replies take longer than the lead" in done.err
     assert "no rounds of waitress+shop: figures of their own windows" in " ".join(done.out.split())
     assert [bool(slices) for cell, _, slices in sorted(slices_of(folder / "r.prony"))] == [True, False]
 
@@ -171,3 +244,31 @@ def test_where_a_server_is_not_idle_between_its_turns_no_round_counts_and_that_i
     # Waitress burns a sixth of a CPU while Gunicorn has its turn.
     mean_ns = [sum(one.neighbours_ns for one in slices) / len(slices) for _, _, slices in sorted(found)]
     assert mean_ns[0] > 20_000_000 > 10 * mean_ns[1]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (LOCK, "the server exited"),
+        (SECOND_PORT, "the server exited"),
+        (ALL_CONNECTIONS, "requests failed beside the block's other servers"),
+        (LATE, "requests were still under way half a second after its turns"),
+        (SHRINKS, "processes of it end while it is idle between its turns"),
+    ],
+    ids=["lock", "second port", "all connections", "late", "shrinks"],
+)
+def test_who_cannot_live_beside_its_twin_is_measured_in_turns_and_named(folder, prony, limits, reason):
+    body = APP if "def limit" in limits else f"def limit():\n    pass\n\n\n{APP}"
+    body = body.replace("    start_response", "    limit()\n    start_response")
+    (folder / "shop.py").write_text(f"{limits}\n\n{body}")
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "4")
+    one_process = ("--set", "gunicorn.workers=1")
+    done = prony(*words, *one_process, "--out", "r.prony", timeout_s=300)
+    assert done.status == 0, done.err
+    said = [line for line in done.err.splitlines() if "has no rounds from block 1 on: " in line]
+    assert len(said) == 1
+    assert reason in said[0]
+    found = {(cell, block): bool(slices) for cell, block, slices in slices_of(folder / "r.prony")}
+    gone = 1 if "waitress+shop has" in said[0] else 0
+    # In the second block the other one has nobody to take turns with.
+    assert found == {(cell, block): (cell, block) == (1 - gone, 0) for cell in (0, 1) for block in (0, 1)}

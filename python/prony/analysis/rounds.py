@@ -5,12 +5,15 @@ know how a round is run.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import log, sqrt
+from dataclasses import dataclass, field
+from math import log, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from prony.analysis.effects import geometric_mean
+from prony.analysis.compare import LEAST_BLOCKS
+from prony.analysis.effects import geometric_mean, paired, ratio_of
+from prony.analysis.rates import rates_of
 from prony.model.observation import Slice
+from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ _MOST_DISTURBED = 0.10
 # itself: that does not cancel.
 _MOST_OF_NEIGHBOURS = 0.01
 _MOST_FAILED = 0.01
+_MOST_APART = 0.05
 
 
 def is_disturbed(one: Slice, cpus: int) -> bool:
@@ -71,6 +75,27 @@ def paces_by_round(slices: Sequence[Slice]) -> dict[int, float]:
     return {one.round: log(SECOND_NS * one.ok / (one.close_ns - one.open_ns)) for one in _counted(slices)}
 
 
+def beside_window(slices: Sequence[Slice], recording: Recording | None) -> float | None:
+    """Return the logarithm of a trial's throughput by its rounds over that by its own window; null without
+    one of them.
+    """
+    in_rounds = slice_metrics(slices).get("ok_per_s")
+    own = rates_of(recording)["ok_per_s"] if recording else None
+    return log(in_rounds / own) if in_rounds and own else None
+
+
+def apart(each: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return the servers whose rounds do not show what their own windows do, with the ratio.
+
+    *Definition*: ``each``: of each server, `beside_window` in its blocks, five at least. The interval of the
+    mean, one of all at 95 %, lies beyond 5 %.
+    """
+    effects = {name: paired(logs) for name, logs in each.items() if len(logs) >= LEAST_BLOCKS}
+    ends = {name: one.interval(0.05 / len(each)) for name, one in effects.items()}
+    beyond = (name for name, (low, high) in ends.items() if max(low, -high) > log1p(_MOST_APART))
+    return {name: ratio_of(effects[name].centre) for name in beyond}
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """How throughput scatters, as ratios: what the machine did to all servers alike is taken out."""
@@ -81,6 +106,8 @@ class Levels:
     """Standard error of a trial's figure by its rounds: of one start of the server."""
     between: float
     """Standard deviation from start to start, without what the rounds alone explain."""
+    apart: Mapping[str, float] = field(default_factory=dict)
+    """Throughput by rounds over that by own windows, of the servers where they differ by more than 5 %."""
 
 
 def levels(blocks: Sequence[Sequence[Mapping[int, float]]]) -> Levels | None:

@@ -30,7 +30,7 @@ from prony.analysis.latency import (
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
-from prony.analysis.rounds import paces_by_round
+from prony.analysis.rounds import beside_window, paces_by_round
 from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
@@ -62,7 +62,8 @@ class TrialFigures:
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
-    ``generator_share``: as of `sharing.generator_share`. ``by_round``: as of `rounds.paces_by_round`.
+    ``generator_share``: as of `sharing.generator_share`. ``by_round``: as of `rounds.paces_by_round`,
+    ``beside_window``: as of `rounds.beside_window`.
     """
 
     cell_id: int
@@ -98,6 +99,7 @@ class TrialFigures:
     disturbed: bool = False
     generator_share: float = 0.0
     by_round: Mapping[int, float] = field(default_factory=dict)
+    beside_window: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,7 @@ def figures(trial: Trial) -> TrialFigures:
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),
         by_round=paces_by_round(trial.slices),
+        beside_window=beside_window(trial.slices, recording),
     )
 
 

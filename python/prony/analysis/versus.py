@@ -214,8 +214,13 @@ def differing_parts(match: Match) -> tuple[str, ...]:
         "time-out": _time_outs(first.workload) == _time_outs(second.workload),
         "request": _asked(first.workload) == _asked(second.workload),
         "pacing": first.engine.pacing == second.engine.pacing,
+        "rounds of short windows": _has_rounds(match.first) == _has_rounds(match.second),
     }
     return tuple(name for name, same in told.items() if not same)
+
+
+def _has_rounds(cell: CellSummary) -> bool:
+    return any(trial.by_round for trial in cell.counted)
 
 
 def _asked(load: Workload) -> tuple[object, ...]:

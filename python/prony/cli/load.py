@@ -62,7 +62,7 @@ from prony.model.workload import (
     RateStage,
     Workload,
 )
-from prony.units import SECOND_NS, seconds
+from prony.units import SECOND_NS, format_duration, seconds
 
 if TYPE_CHECKING:
     from prony.analysis.load_pairs import LoadSide
@@ -76,9 +76,11 @@ Fresh = Callable[[], Sequence[str] | None]
 
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
-# Of --compare: a window has a p99 (ten requests above it, and some more by chance), unless that takes long.
+# Of --compare in an open loop: a window has a p99 (ten requests above it, and some more by chance), unless
+# that takes long. In a closed one many short windows say more: about two minutes of both.
 _PAIR_WINDOW_NS, _LONGEST_PAIR_WINDOW_NS, _PAIR_REQUESTS = 2 * SECOND_NS, 30 * SECOND_NS, 1_200
-_PAIR_WARMUP = "500ms"
+_PAIR_WARMUP_NS = SECOND_NS // 2
+_PAIRS, _SHORT_PAIRS = 20, 80
 # What describes one load only, and options that change nothing without a second one.
 _OF_ONE_LOAD = (
     "fail_if",
@@ -165,7 +167,7 @@ def load(
         sides = tuple(_side(one, asked) for one in (url, pair.compare))
         way.way.check([asked.server(one) for one in (url, pair.compare)])
         refuse_without_tls(typed, [side.address for side in sides])
-        return _compared(sides, pair.pairs, pace, output, own)
+        return _compared(sides, pair, pace, output, own)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
@@ -317,28 +319,40 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
 def _side(url: str, asked: _Asked) -> "LoadSide":
     from prony.analysis.load_pairs import LoadSide
 
-    pace = asked.pace
-    windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
-    workload, address = replace(asked, pace=windows).load(url)
-    if pace.duration is None and pace.requests is None:
-        workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    return LoadSide(without_credentials(url), workload, address)
+    return LoadSide(without_credentials(url), *asked.load(url))
 
 
 def _compared(
-    sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions, own: RequestFiles
+    sides: "Sequence[LoadSide]",
+    pair: PairOptions,
+    pace: PaceOptions,
+    output: ResultOptions,
+    own: RequestFiles,
 ) -> int:
     from prony.analysis.load_pairs import PairedLoads
-    from prony.cli.load_pairs import compare_loads
+    from prony.cli.load_pairs import compare_loads, why_long_windows
     from prony.engine.process import LocalEngine
+    from prony.study.rounds import LEAD_NS, WINDOW_NS
 
-    first, second = sides
     engine = LocalEngine(_engine(pace), requests=own.open_files)
+    is_short = False
+    if pace.duration is None and pace.requests is None:
+        reason = why_long_windows(sides, engine)
+        is_short = reason is None
+        length_ns = WINDOW_NS if is_short else _pair_window_ns(sides[0].workload.loop)
+        sides = [replace(one, workload=replace(one.workload, stop=DurationStop(length_ns))) for one in sides]
+        if reason:
+            say(f"windows of {format_duration(length_ns)}: {reason}")
+    if pace.warmup is None:
+        lead_ns = LEAD_NS if is_short else _PAIR_WARMUP_NS
+        sides = [replace(one, workload=replace(one.workload, warmup_ns=lead_ns)) for one in sides]
+    first, second = sides
+    pairs = pair.pairs or (_SHORT_PAIRS if is_short else _PAIRS)
     return compare_loads(PairedLoads(first, second, pairs, pace.seed), engine, output.json_to)
 
 
 def _pair_window_ns(loop: Loop) -> int:
-    """Return the length of a window that nobody set.
+    """Return the length of a long window that nobody set.
 
     >>> [_pair_window_ns(OpenLoop(rate)) // SECOND_NS for rate in (5000.0, 300.0, 1.0)]
     [2, 4, 30]

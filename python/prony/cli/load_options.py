@@ -299,11 +299,14 @@ class PairOptions:
 
     compare: str | None = option(
         None,
-        "Load this URL too, in turns with the first, in windows of 2s or more, and compare both.",
+        "Load this URL too, in turns with the first, in many short windows, and compare both.",
         metavar="URL",
     )
-    pairs: int = option(
-        20, "With --compare: how many windows each of them has.", min=_LEAST_PAIRS, max=10_000
+    pairs: int | None = option(
+        None,
+        "With --compare: how many windows each of them has (80 of 0.5s; 20 where they are longer).",
+        min=_LEAST_PAIRS,
+        max=10_000,
     )
 
 

@@ -1,7 +1,8 @@
 """``prony load A --compare B``: two loads in alternating short windows."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from time import monotonic
 
@@ -13,7 +14,31 @@ from prony.engine.base import Engine
 from prony.errors import ExitCode
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
+from prony.model.workload import DurationStop, OpenLoop
 from prony.report.compare import compare_document
+from prony.study.rounds import LEAD_NS, WINDOW_NS, mean_reply_ns, why_long
+from prony.units import format_duration
+
+
+def why_long_windows(sides: Sequence[LoadSide], engine: Engine) -> str | None:
+    """Return why windows of half a second do not show what long ones do, by the loads and a first look at
+    each side; null: they do.
+
+    *Errors*: KeyboardInterrupt when the look is interrupted.
+    """
+    for side in sides:
+        if isinstance(side.workload.loop, OpenLoop):
+            return "a percentile of an open loop needs many requests"
+        if reason := why_long(side.workload, with_tls=side.address.tls is not None):
+            return reason
+    for side in sides:
+        load = replace(side.workload, stop=DurationStop(WINDOW_NS), warmup_ns=LEAD_NS)
+        seen = _window(replace(side, workload=load), engine, "first look  ")
+        if seen.window.interrupted:
+            raise KeyboardInterrupt
+        if mean_reply_ns(load.loop, seen, WINDOW_NS) > LEAD_NS:
+            return f"replies of {side.url} take more than {format_duration(LEAD_NS)}"
+    return None
 
 
 def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> int:

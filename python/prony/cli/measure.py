@@ -235,7 +235,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import foreseen, spread_of_floor
     from prony.host.fingerprint import brief_fingerprint
-    from prony.study.extent import usual_noise
+    from prony.study.extent import usual_levels, usual_noise
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})
@@ -255,6 +255,9 @@ def _power(plan: "Plan") -> "Iterator[str]":
         low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)
         is_known = floor and not plan.design.rounds
         of = f"the noise of this machine ({100 * noise:.1f} % in a trial)" if is_known else _usual(noise)
+        if plan.design.rounds:
+            between, within = (100 * one for one in usual_levels(plan))
+            of += f" ({between:.2g} % from start to start, {within:.2g} % within one)"
         found = f"{100 * low:.0f} %, or {100 * high:.0f} % where one trial in twenty is far off"
         yield f"with {of}, {plan.blocks} blocks find a difference of {found}, nine times in ten"
 
@@ -310,6 +313,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.design.rounds:
         rounds = number_of(plan.design.rounds, "round")
         yield f"after the trials of each block {rounds}: all servers started together, each in turn for 0.5 s"
+        yield f"{2 * plan.blocks} starts of each server in all"
     if plan.design.confirm:
         looks = " and ".join(plan.design.confirm)
         yield f"after the last block a close look at each cell ({looks}), which counts for no figure"

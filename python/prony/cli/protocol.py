@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
+from prony.cli.talk import say
 from prony.errors import UsageError
 from prony.model.plan import Cell, Plan, Precision
 from prony.units import SECOND_NS, parse_percent, seconds
@@ -79,20 +80,28 @@ def _with_rounds(plan: "Plan", rounds: int) -> "Plan":
 def with_length(
     plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", sure: SureOptions, *, may_shorten: bool
 ) -> "Plan":
-    """Return the plan with the blocks and rounds for which there is time, where a length is typed; shorter
-    trials too, if it may and there is no time for those that are planned.
+    """Return the plan with the blocks and rounds for which there is time, where a length is typed, or that
+    see a difference, where that is; shorter trials too, if it may and that shows much more, or sooner.
 
-    *Errors*: UsageError beside what sets them, and where there is no time for five blocks.
+    *Errors*: UsageError beside what sets them, where there is no time for five blocks, and where no number of
+    blocks sees the difference.
     """
-    if sure.length is None:
+    if sure.length is None and sure.see is None:
         return plan
+    typed = f"--for {sure.length}" if sure.length is not None else f"--see {sure.see}"
     others = {"--repeats": sure.repeats, "--rounds": sure.rounds, "--precision": sure.precision}
     others |= {"--sessions": sure.sessions, "--find-rate": plan.design.find_rate}
+    others |= {"--see": sure.length is not None and sure.see}
     for option, value in others.items():
         if value:
-            raise UsageError(f"`--for {sure.length}` and `{option}` exclude each other; expected one of them")
+            raise UsageError(f"`{typed}` and `{option}` exclude each other; expected one of them")
     from prony.study.extent import extent_of, fitting, with_short_trials
+    from prony.study.rounds import why_in_turns
 
+    if reason := why_in_turns(plan):
+        say(f"no rounds of short windows: {reason}")
+    if sure.length is None:
+        return _seeing(plan, catalog, checks, str(sure.see), may_shorten=may_shorten)
     length_s = seconds(duration_of("--for", sure.length))
     found = fitting(plan, catalog, length_s, checks, may_shorten=may_shorten)
     if found is None:
@@ -102,6 +111,27 @@ def with_length(
             f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {ceil(least_s)} s",
             hint=f"--for {ceil(least_s)}s; fewer servers, or shorten trials (--duration 2s --warmup 1s)",
         )
+    return found
+
+
+def _seeing(
+    plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", text: str, *, may_shorten: bool
+) -> "Plan":
+    from prony.study.extent import MOST_BLOCKS, seeing
+
+    try:
+        difference = parse_percent(text)
+    except ValueError as error:
+        raise UsageError(f"`--see {text}`: {error}") from None
+    margin = plan.design.margin
+    if not margin < difference <= 1:
+        raise UsageError(
+            f"`--see {text}`: expected a difference of more than {100 * margin:g} %, the smallest of "
+            "interest, and of 100 % at most"
+        )
+    found = seeing(plan, catalog, difference, checks, may_shorten=may_shorten)
+    if found is None:
+        raise UsageError(f"`--see {text}`: {MOST_BLOCKS} blocks, the most, do not see it", hint="--see 5%")
     return found
 
 

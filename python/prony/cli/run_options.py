@@ -201,6 +201,9 @@ class SureOptions:
     length: str | None = option(
         None, "Take about so long, e.g. 5m: sets repeats and rounds.", "--for", metavar="TIME"
     )
+    see: str | None = option(
+        None, "Take as long as it takes to find this difference nine times in ten, e.g. 5%.", metavar="SHARE"
+    )
     precision: str | None = option(
         None, "Repeat until intervals are this narrow, e.g. 2%, or verdicts are reached."
     )

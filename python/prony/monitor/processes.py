@@ -453,20 +453,26 @@ def used_ns(before: PidTimes, after: PidTimes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """CPU times at one moment: of each subject by its number, of Prony with its generators, of the CPUs."""
+    """CPU times at one moment: of each subject by its number, of Prony with its generators, of the programs
+    that subjects ask, of the CPUs.
+    """
 
     subjects: Mapping[int, PidTimes]
     prony: PidTimes
+    asked: PidTimes
     busy_ns: int
     steal_ns: int
 
 
 class ClockReader:
-    """Reads the clocks of subjects, by the roots of their processes. ``cpus``: those that are watched."""
+    """Reads the clocks of subjects, by the roots of their processes. ``cpus``: those that are watched;
+    ``asked``: the roots of programs that subjects ask.
+    """
 
-    def __init__(self, trees: Mapping[int, int], cpus: Collection[int]) -> None:
+    def __init__(self, trees: Mapping[int, int], cpus: Collection[int], asked: Iterable[int] = ()) -> None:
         self._sources = {number: CompiledSource(tree) for number, tree in trees.items()}
         self._own = CompiledSource(os.getpid(), include_root=True)
+        self._asked = [CompiledSource(pid, include_root=True) for pid in asked]
         self._cpus = tuple(cpus)
 
     def read(self) -> Clocks:
@@ -477,6 +483,7 @@ class ClockReader:
         return Clocks(
             subjects,
             {pid: cpu_ns for pid, cpu_ns in _times(self._own).items() if pid not in theirs},
+            {pid: cpu_ns for one in self._asked for pid, cpu_ns in _times(one).items() if pid not in theirs},
             sum(one.busy_ns for one in times),
             sum(one.steal_ns for one in times),
         )

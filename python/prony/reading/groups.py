@@ -13,7 +13,7 @@ from prony.analysis.compare import Terms
 from prony.analysis.drift import Stall, stalled
 from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.rounds import Levels, levels
+from prony.analysis.rounds import Levels, apart, levels
 from prony.analysis.spending import Look
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import (
@@ -213,7 +213,12 @@ def _levels(cells: Sequence[CellSummary]) -> Levels | None:
     each = [{trial.block: trial.by_round for trial in cell.counted if trial.by_round} for cell in cells]
     if not each or not isinstance(cells[0].cell.workload.loop, ClosedLoop):
         return None
-    return levels([[one[block] for one in each] for block in sorted(set.intersection(*map(set, each)))])
+    found = levels([[one[block] for one in each] for block in sorted(set.intersection(*map(set, each)))])
+    beside = {
+        cell.name: [one.beside_window for one in cell.counted if one.beside_window is not None]
+        for cell in cells
+    }
+    return found and replace(found, apart=apart(beside))
 
 
 def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall]:

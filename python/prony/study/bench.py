@@ -168,7 +168,7 @@ class StudyBench:
     cannot be measured here, by its id. ``fitness``: the load engine's calibration here.
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
     what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
-    their subjects ask.
+    their subjects ask. ``in_turns``: cells whose servers could not live beside the others in a round.
     """
 
     study: Study
@@ -182,6 +182,7 @@ class StudyBench:
     sharing: float | None = None
     patience: Patience = field(default_factory=Patience)
     known: KnownPrograms = field(default_factory=KnownPrograms)
+    in_turns: set[int] = field(default_factory=set)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""

@@ -6,10 +6,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf, sqrt
+from math import ceil, hypot, inf, log1p, sqrt
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.effects import student_t
+from prony.analysis.power import foreseen
 from prony.catalog.schema.loader import Catalog
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
@@ -137,6 +138,8 @@ _FLAT_S, _FALL = 2.0, 0.385
 _ROUNDS = (3, 5, 8, 12, 20, 30)
 _NINE_IN_TEN = 1.28
 _MUCH_MORE = 2 / 3
+_MORE = 1.05
+MOST_BLOCKS = 1000
 
 
 # Of a study for which there is little time.
@@ -177,8 +180,47 @@ def fitting(
         fits = (one for design in _designs(of) if (one := _filled(design, catalog, length_s, cross_checks)))
         return min(((_sight(one), one) for one in fits), key=lambda each: each[0], default=(inf, None))
 
-    planned, short = best(plan), best(with_short_trials(plan)) if may_shorten else (inf, None)
+    return _chosen(best(plan), best(with_short_trials(plan)) if may_shorten else (inf, None))
+
+
+def _chosen(planned: tuple[float, Plan | None], short: tuple[float, Plan | None]) -> Plan | None:
+    """Return the plan with short trials where it is much better: where its number is smaller."""
     return short[1] if short[0] < _MUCH_MORE * planned[0] else planned[1]
+
+
+def seeing(
+    plan: Plan,
+    catalog: Catalog,
+    difference: float,
+    cross_checks: Sequence[Cell] = (),
+    *,
+    may_shorten: bool = False,
+) -> Plan | None:
+    """Return the plan with the blocks and rounds that find a difference soonest; null where the most blocks
+    do not. ``may_shorten``: as of `fitting`.
+
+    *Definition*: as `power.foreseen` finds it, by what is usual.
+    """
+    beyond = log1p(difference) - log1p(plan.design.margin)
+
+    def soonest(of: Plan) -> tuple[float, Plan | None]:
+        designs = (replace(one, blocks=_about(one, beyond)) for one in _designs(of))
+        timed = ((extent_of(one, catalog, cross_checks).seconds[1], one) for one in designs)
+        return min(timed, key=lambda each: each[0])
+
+    found = _chosen(soonest(plan), soonest(with_short_trials(plan)) if may_shorten else (inf, None))
+    subjects = max(2, len({cell.subject.name for cell in plan.cells if cell.is_under(plan.design.primary)}))
+    while found is not None and found.blocks <= MOST_BLOCKS:
+        if foreseen(usual_noise(found), subjects, found.blocks, plan.design.margin)[0] <= difference:
+            return found
+        found = replace(found, blocks=ceil(_MORE * found.blocks))
+    return None
+
+
+def _about(plan: Plan, beyond: float) -> int:
+    """Return about how many blocks see a difference of logarithms."""
+    numbers = range(LEAST_BLOCKS, MOST_BLOCKS)
+    return next((one for one in numbers if _sight(replace(plan, blocks=one)) <= beyond), MOST_BLOCKS)
 
 
 def _designs(plan: Plan) -> Iterator[Plan]:
@@ -201,8 +243,15 @@ def _sight(plan: Plan) -> float:
 
 
 def usual_noise(plan: Plan) -> float:
-    """Return the usual standard deviation of a trial's logarithm: by its rounds, else by its own window."""
+    """Return the usual standard deviation of a trial's logarithm."""
+    return hypot(*usual_levels(plan))
+
+
+def usual_levels(plan: Plan) -> tuple[float, float]:
+    """Return what is usual from start to start, and within a start: by a trial's rounds, else by its own
+    window.
+    """
     stop = plan.cells[0].workload.stop
     window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else _FLAT_S
     own = _WINDOW * min(1.0, (_FLAT_S / window_s) ** _FALL)
-    return hypot(_START, _WINDOW / sqrt(plan.design.rounds) if plan.design.rounds else own)
+    return _START, _WINDOW / sqrt(plan.design.rounds) if plan.design.rounds else own

@@ -3,7 +3,7 @@
 Must not know how a trial is run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.validity import disturbed_reach
@@ -107,9 +107,10 @@ class Ledger:
         """Return whether the archive holds a trial of a later block: then this one was not the last."""
         return any(key[1] > block for key in self.entries)
 
-    def has_slices(self, block: int) -> bool:
-        """Return whether the rounds of this block have been measured."""
-        return any(entry.has_slices for key, entry in self.entries.items() if key[1] == block)
+    def has_slices(self, block: int, cells: Collection[int]) -> bool:
+        """Return whether the rounds of these cells in this block have been measured."""
+        own = (entry for key, entry in self.entries.items() if key[1] == block and key[0] in cells)
+        return any(entry.has_slices for entry in own)
 
     def has_any(self, block: int) -> bool:
         """Return whether the archive holds a trial of this block."""

@@ -5,13 +5,16 @@ time, over connections of its own; the others idle, and what they use is watched
 """
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from math import ceil
 from random import Random
 
 from prony.analysis.account import tally
 from prony.analysis.rounds import is_disturbed
+from prony.catalog.schema.settings import TLS, TLS_OFF
 from prony.engine.base import OnEvent
 from prony.engine.process import ProcessEngine
 from prony.errors import EngineError, PronyError, SubjectError
@@ -22,6 +25,7 @@ from prony.model.shapes import Json
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
 from prony.monitor.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
+from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.placement import equivalent
 from prony.sandbox.subject import RunningSubject
 from prony.schedule import Turn, balanced_orders, block_turns
@@ -37,47 +41,71 @@ LEAD_NS = 200 * MILLISECOND_NS
 _DRAIN_NS = SECOND_NS // 2
 SLICE_S = 0.8
 """About how long a turn takes: the lead, the window, and what is under way."""
-_LEAST_WARMUP_NS, _MOST_WARMUP_NS = SECOND_NS // 2, 2 * SECOND_NS
-_MOST_CONNECTIONS = 1000
+_LEAST_WARMUP_NS = SECOND_NS // 2
+# So many are open within half of the lead: a handshake takes some 2 ms of CPU time, both sides together.
+_MOST_CONNECTIONS, _MOST_WITH_TLS = 1000, 50
 _MOST_ALIVE = 16
 # Rounds that a disturbance takes are made up for, so many for each that was planned.
 _MOST_MORE = 0.5
+_MOST_FAILED, _MOST_LATE = 0.01, 0.01
 
 
 def why_in_turns(plan: Plan) -> str | None:
     """Return why the servers of a plan cannot stay side by side for rounds; null: they can."""
     if plan.design.find_rate:
         return "a search for rates has no block"
-    if len(plan.cells) > _MOST_ALIVE:
-        return f"{len(plan.cells)} servers at a time are more than {_MOST_ALIVE}"
+    if plan.source:
+        return "it repeats an experiment, whose windows are long"
+    if max(Counter(map(_load_of, plan.cells)).values()) < 2:
+        return "a server alone has nobody to take turns with"
     return next((reason for cell in plan.cells if (reason := _why_not(cell))), None)
 
 
+def _load_of(cell: Cell) -> tuple[tuple[str, float], ...]:
+    """Return what the cells have in common that are compared with each other."""
+    return tuple(sorted(cell.load.items()))
+
+
 def _why_not(cell: Cell) -> str | None:
-    load = cell.workload
     if cell.engine.name != "prony":
         return f"the generator {cell.engine.name} is started again for each load"
-    if not isinstance(load.stop, DurationStop):
-        return "a load with a number of requests has no short windows"
-    if load.loop.stages:
-        return "a load with stages has no short windows"
-    if (load.loop.connections or 0) > _MOST_CONNECTIONS:
-        return f"to open {load.loop.connections} connections takes longer than a short window"
     if cell.sandbox.cpu_quota is not None:
         return "a quota of CPU gives it in periods that are long beside a short window"
-    return None
+    front = cell.subject.frontend or cell.subject
+    return why_long(cell.workload, with_tls=front.settings.get(TLS, TLS_OFF) != TLS_OFF)
+
+
+def why_long(load: Workload, *, with_tls: bool) -> str | None:
+    """Return why windows of half a second do not show what long ones do; null: they do."""
+    connections, file = load.loop.connections or 0, load.mix and load.mix.file
+    of, most = (" with TLS", _MOST_WITH_TLS) if with_tls else ("", _MOST_CONNECTIONS)
+    reasons = {
+        "a load with a number of requests has no short windows": not isinstance(load.stop, DurationStop),
+        "a load with stages has no short windows": load.loop.stages,
+        f"to open {connections} connections{of} takes longer than a short window": connections > most,
+        "a handshake for each request resumes none of before a short window": with_tls
+        and not load.request.keep_alive,
+        "connections do not reach their limit in a short window": load.connection_requests
+        or load.connection_age_ns,
+        f"each short window asks for the first requests of {file and file.name} alone": file,
+    }
+    return next((words for words, applies in reasons.items() if applies), None)
 
 
 @dataclass(slots=True)
 class _Seat:
-    """A server that stays: its task, its generator, and what its turns showed. ``ended``: why it has no more
-    of them.
+    """A server that stays: its task, its generator, and what its turns showed. ``late``: turns after which
+    requests were still under way; ``fewer``: turns before which processes had ended; ``processes``: after the
+    last one. ``ended``: why it has no more of them.
     """
 
     task: Task
     engine: ProcessEngine
     subject: RunningSubject
     slices: list[Slice] = field(default_factory=list)
+    late: int = 0
+    fewer: int = 0
+    processes: int = 0
     ended: str | None = None
 
     @property
@@ -106,34 +134,61 @@ class _Seat:
 def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
     """Run the rounds of a block, and archive what they showed with its trials.
 
-    A server that does not start beside the others, or ends, is reported and has none. Interrupted, the rounds
-    that are whole are kept.
+    A server that does not start beside the others, or ends, is reported, and measured in turns from then on.
+    Interrupted, the rounds that are whole are kept.
 
     *Errors*: KeyboardInterrupt, after everything is stopped.
     """
-    turns = [turn for turn in block_turns(bench.study.plan, block) if turn.position.role is TrialRole.SUBJECT]
-    turns = [turn for turn in turns if bench.has(turn)]
-    if not turns or ledger.has_slices(block):
-        return
+    every = [turn for turn in block_turns(bench.study.plan, block) if bench.has(turn)]
+    for number, turns in enumerate(side_by_side(every)):
+        fit = [turn for turn in turns if turn.cell.id not in bench.in_turns]
+        if len(fit) > 1 and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
+            _run_group(bench, fit, number, ledger, listener)
+
+
+def side_by_side(turns: Sequence[Turn]) -> list[list[Turn]]:
+    """Return which subjects of a block are alive together: those of one load, at most 16, in the random order
+    of the block.
+    """
+    of_load: dict[object, list[Turn]] = {}
+    for turn in turns:
+        if turn.position.role is TrialRole.SUBJECT:
+            of_load.setdefault(_load_of(turn.cell), []).append(turn)
+    sizes = [ceil(len(each) / ceil(len(each) / _MOST_ALIVE)) for each in of_load.values()]
+    return [
+        each[first : first + size]
+        for each, size in zip(of_load.values(), sizes, strict=True)
+        for first in range(0, len(each), size)
+    ]
+
+
+def _run_group(
+    bench: StudyBench, turns: Sequence[Turn], group: int, ledger: Ledger, listener: StudyListener
+) -> None:
+    """Run the rounds of those that are side by side; no two groups of a block have a round in common."""
+    block, first = turns[0].position.block, 2 * group * bench.study.plan.design.rounds
     with ExitStack() as alive, beside_the_generator(bench.placement):
         seats = _seats(bench, turns, alive, listener)
         try:
             _warm(seats)
-            _measure(seats, bench.study.plan, block, listener)
+            _measure(seats, bench, block, listener)
         except KeyboardInterrupt:
             if _whole_rounds(seats):
-                ledger.append_slices(block, _to_keep(seats))
+                ledger.append_slices(block, _to_keep(seats, first))
             raise
-        ledger.append_slices(block, _to_keep(seats))
+        ledger.append_slices(block, _to_keep(seats, first))
     if _living(seats) and not _whole_rounds(seats):
         listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}")
     for seat in seats:
         if seat.ended:
-            listener.notice(_without(seat.task, seat.ended))
+            _leave(bench, seat.task, seat.ended, listener)
 
 
-def _without(task: Task, reason: str) -> str:
-    return f"{task.cell.subject.name} has no rounds in block {task.position.block + 1}: {reason}"
+def _leave(bench: StudyBench, task: Task, reason: str, listener: StudyListener) -> None:
+    """Measure a server in turns alone from now on, and say so."""
+    bench.in_turns.add(task.cell.id)
+    block = task.position.block + 1
+    listener.notice(f"{task.cell.subject.name} has no rounds from block {block} on: {reason}")
 
 
 def _seats(
@@ -147,7 +202,7 @@ def _seats(
             subject = alive.enter_context(task.sandbox.start(task.launch, task.placement))
             alive.enter_context(engine.staying())
         except PronyError as error:
-            listener.notice(_without(task, error.message))
+            _leave(bench, task, error.message, listener)
         else:
             seats.append(_Seat(task, engine, subject))
     for seat in seats:
@@ -160,11 +215,14 @@ def _seats(
 
 
 def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
-    """Return what a server is started by; its ports and nuisances are not those of its trial."""
+    """Return what a server is started by; its ports and nuisances are not those of its trial. A ceiling of
+    memory that nobody asked for is divided among all.
+    """
     position = replace(turn.position, position=turns + turn.position.position)
-    sandbox = alive.enter_context(
-        bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", turn.cell.sandbox)
-    )
+    choice = turn.cell.sandbox
+    if choice.memory_bytes is None:
+        choice = replace(choice, memory_bytes=memory_bytes() // turns)
+    sandbox = alive.enter_context(bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", choice))
     task = task_of(bench, Turn(turn.cell, position), sandbox)
     # One draw for all servers of a block: on other cores they would not be side by side.
     draw = Random(f"{bench.study.plan.seed}:rounds:cpus:{position.block}")  # noqa: S311
@@ -172,23 +230,33 @@ def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
 
 
 def _warm(seats: Sequence[_Seat]) -> None:
-    """Send each server its load before the first round; one that is too slow for short windows has none."""
+    """Send each server its load before the first round; one that is too slow for short windows, or fails
+    beside the others, has none.
+    """
     for seat in _living(seats):
         length_ns = lead_in_ns(seat.task.cell)
         load = replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns))
         recording = seat.run(load, lambda _event: None)
-        if recording is not None and _mean_reply_ns(load.loop, recording, length_ns) > LEAD_NS:
-            seat.ended = "its replies take longer than the lead before a short window"
+        if recording is not None and seat.ended is None:
+            seat.ended = _why_unfit(load, recording, length_ns)
+
+
+def _why_unfit(load: Workload, recording: Recording, length_ns: int) -> str | None:
+    """Return why a server has no rounds by its first load beside the others; null: it has."""
+    if mean_reply_ns(load.loop, recording, length_ns) > LEAD_NS:
+        return "its replies take longer than the lead before a short window"
+    found = tally(recording.account)
+    if found.lost - recording.account.count("in_flight_at_end") > _MOST_FAILED * found.requests:
+        return f"{found.lost} of {found.requests} requests failed beside the block's other servers"
+    return None
 
 
 def lead_in_ns(cell: Cell) -> int:
-    """Return for how long a server has its load before the first round: as its trials warm up, within
-    bounds.
-    """
-    return max(_LEAST_WARMUP_NS, min(_MOST_WARMUP_NS, cell.workload.warmup_ns))
+    """Return for how long a server has its load before the first round: as its trials warm up."""
+    return max(_LEAST_WARMUP_NS, cell.workload.warmup_ns)
 
 
-def _mean_reply_ns(loop: Loop, recording: Recording, length_ns: int) -> float:
+def mean_reply_ns(loop: Loop, recording: Recording, length_ns: int) -> float:
     """Return how long a reply of a closed loop takes by Little's law; 0 in an open one, whose pace is
     given.
     """
@@ -201,11 +269,11 @@ def _living(seats: Sequence[_Seat]) -> list[_Seat]:
     return [seat for seat in seats if seat.ended is None]
 
 
-def _measure(seats: Sequence[_Seat], plan: Plan, block: int, listener: StudyListener) -> None:
+def _measure(seats: Sequence[_Seat], bench: StudyBench, block: int, listener: StudyListener) -> None:
     """Run the rounds, and one more for each that was disturbed, up to half as many."""
-    rounds = plan.design.rounds
-    orders = balanced_orders(len(seats), Random(f"{plan.seed}:rounds:{block}"))  # noqa: S311
-    watch = _Watch(seats)
+    rounds = bench.study.plan.design.rounds
+    orders = balanced_orders(len(seats), Random(f"{bench.study.plan.seed}:rounds:{block}"))  # noqa: S311
+    watch = _Watch(seats, [pid for pid, _ in bench.known.idle])
     for number in range(rounds + round(_MOST_MORE * rounds)):
         if len(_whole_rounds(seats)) == rounds or not _living(seats):
             return
@@ -216,12 +284,15 @@ def _measure(seats: Sequence[_Seat], plan: Plan, block: int, listener: StudyList
 
 
 class _Watch:
-    """What all have used of the trial's CPUs since the last look."""
+    """What all have used of the trial's CPUs since the last look. ``asked``: programs that servers ask, such
+    as a database: what they use is no disturbance.
+    """
 
-    def __init__(self, seats: Sequence[_Seat]) -> None:
+    def __init__(self, seats: Sequence[_Seat], asked: Collection[int]) -> None:
         placed = [seat.task.placement for seat in seats]
         self.cpus = {cpu for one in placed for cpu in (*one.server_cpus, *one.generator_cpus)}
-        self._reader = ClockReader({seat.cell_id: seat.subject.tree_pid for seat in seats}, self.cpus)
+        trees = {seat.cell_id: seat.subject.tree_pid for seat in seats}
+        self._reader = ClockReader(trees, self.cpus, asked)
         self.seen = self._reader.read()
 
     def look(self) -> tuple[Clocks, Clocks]:
@@ -253,8 +324,11 @@ class _Window:
 
 
 def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
-    """Run one slice; a server that dies, or cannot be loaded, has no more of them."""
+    """Run one slice; a server that dies, or cannot be loaded, has no more of them, nor one that is often not
+    done at the end of its turn, or whose processes end between its turns.
+    """
     began_ns = time.monotonic_ns()
+    seat.fewer += len(watch.seen.subjects[seat.cell_id]) < seat.processes
     window = _Window(watch.seen.subjects[seat.cell_id].keys())
     recording = seat.run(seat.load, window.note)
     before, after = watch.look()
@@ -263,7 +337,8 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
         return
     own, theirs = before.subjects[seat.cell_id], after.subjects[seat.cell_id]
     each = {name: used_ns(before.subjects[name], times) for name, times in after.subjects.items()}
-    others_ns = after.busy_ns - before.busy_ns - sum(each.values()) - used_ns(before.prony, after.prony)
+    known_ns = used_ns(before.prony, after.prony) + used_ns(before.asked, after.asked)
+    others_ns = after.busy_ns - before.busy_ns - sum(each.values()) - known_ns
     found = Slice(
         round=number,
         place=place,
@@ -279,7 +354,20 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
         others_ns=max(0, others_ns),
         steal_ns=after.steal_ns - before.steal_ns,
     )
-    seat.slices.append(replace(found, counts=not is_disturbed(found, len(watch.cpus))))
+    is_late = recording.account.count("in_flight_at_end") > 0
+    seat.slices.append(replace(found, counts=not is_late and not is_disturbed(found, len(watch.cpus))))
+    seat.late += is_late
+    seat.processes = len(theirs)
+    seat.ended = seat.ended or _why_no_more(seat.late, seat.fewer, len(seat.slices))
+
+
+def _why_no_more(late: int, fewer: int, turns: int) -> str | None:
+    """Return why a server has no more turns; null: it has. Once may be chance."""
+    if late > max(1, _MOST_LATE * turns):
+        return "requests were still under way half a second after its turns"
+    if fewer > 1:
+        return "processes of it end while it is idle between its turns"
+    return None
 
 
 def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
@@ -301,10 +389,12 @@ def _most_taken(seats: Sequence[_Seat]) -> str:
     return f"{max(taken_ns, key=lambda words: taken_ns[words])}; its figures are of the trials' own windows"
 
 
-def _to_keep(seats: Sequence[_Seat]) -> Mapping[int, Sequence[Slice]]:
-    """Return the slices by cell; only those of whole rounds count."""
+def _to_keep(seats: Sequence[_Seat], first: int) -> Mapping[int, Sequence[Slice]]:
+    """Return the slices by cell, their rounds from ``first`` on; only those of whole rounds count."""
     whole = _whole_rounds(seats)
     return {
-        seat.cell_id: [replace(one, counts=one.round in whole) for one in seat.slices]
+        seat.cell_id: [
+            replace(one, round=first + one.round, counts=one.round in whole) for one in seat.slices
+        ]
         for seat in _living(seats)
     }

@@ -17,7 +17,7 @@ from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
-from prony.report.forms import TENFOLD, about_percent, count, signed_percent
+from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
@@ -270,6 +270,9 @@ def _levels(reading: Reading) -> Iterator[Text]:
                 *each_of(found, at, about_percent, "between", "within"),
                 Figure(found.rounds, count, at + pointer("rounds")),
             )
+            for name, ratio in found.apart.items():
+                times = Figure(ratio, digits(2), at + pointer("apart", name))
+                yield text("rounds of {} show {} times the throughput of its own windows", Name(name), times)
             return
 
 
