@@ -6,15 +6,15 @@ Claims are corrected, and an archive of hours shall not be lost by that. For scr
 from collections.abc import Sequence
 from dataclasses import replace
 
-from prony.analysis.summary import TrialFigures
 from prony.archive import Archive
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies
+from prony.figures.summary import TrialFigures
 from prony.model.plan import Plan
 from prony.model.trial import TrialRole
-from prony.plan import PlanOptions
+from prony.plan.build import PlanOptions
 from prony.reading.study import Reading, read_archive, read_figures
-from prony.study.named import plan_of_study
+from prony.study.study_plan import plan_of_study
 
 
 def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> Reading:

@@ -1,7 +1,7 @@
 """A study's trials as a table that is small enough for a repository: one value a row, compressed.
 
 Columns: `table` (plan, cell, run, subject, trial, curve), `row` in it, `path` of the value in that row, and
-`value` as JSON. A trial's paths are those of `prony.analysis.summary.TrialFigures`: `metrics/ok_per_s` is its
+`value` as JSON. A trial's paths are those of `prony.figures.summary.TrialFigures`: `metrics/ok_per_s` is its
 valid replies per second. Numbers have nine digits, paths of the machine are shortened, logs are left out.
 Claims and pictures can be made from it, but not what needs the samples of trials: findings and diagnoses.
 """
@@ -21,11 +21,11 @@ from tempfile import TemporaryDirectory
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from prony.analysis.account import RequestClass
-from prony.analysis.summary import TrialFigures
 from prony.archive import Archive, open_archive
 from prony.archive.database import schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.figures.account import RequestClass
+from prony.figures.summary import TrialFigures
 from prony.model.observation import LogTail
 from prony.reading.study import Reading
 from prony.reading.traces import PercentileCurve, Traces, traces

@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from golden import build
-from prony.analysis.missing import Missing
-from prony.analysis.summary import figures, summarise_cell
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.figures.missing import Missing
+from prony.figures.summary import figures, summarise_cell
 from prony.model.exchange import Request
 from prony.model.plan import Cell
 from prony.model.trial import Failed

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
-from prony.runas import builder_for, own_folder, resolve_user
+from prony.core.users import builder_for, own_folder, resolve_user
 
 COLUMNS = 100
 
@@ -23,7 +23,7 @@ COLUMNS = 100
 OWN_CLAIM = """
 import secrets, sys
 from importlib import import_module
-import_module("prony.host.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
+import_module("prony.machine.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
 """
 MAIN = """
 from prony.cli.main import main
@@ -36,15 +36,15 @@ BESIDE = (
     OWN_CLAIM
     + """
 if {"run", "tune", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
-    judge = import_module("prony.analysis.validity")
+    judge = import_module("prony.figures.validity")
     for most in ("_MOST_STEAL", "MOST_OTHER_LOAD"):
         assert getattr(judge, most) < 1
         setattr(judge, most, 1.0)
-    rounds = import_module("prony.analysis.rounds")
+    rounds = import_module("prony.figures.rounds")
     assert rounds._MOST_DISTURBED < 1
     rounds._MOST_DISTURBED = 1.0
 if "--check" in sys.argv:
-    check = import_module("prony.check")
+    check = import_module("prony.study.catalog_check")
     assert check.DURATION_NS == 1_000_000_000
     check.DURATION_NS = 200_000_000
 """

@@ -72,7 +72,7 @@ def update_golden(request):
 @pytest.fixture
 def own_claim(monkeypatch):
     """Where nothing is measured, a claim that is the test's own: another Prony may measure meanwhile."""
-    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
+    monkeypatch.setattr("prony.machine.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import socket
 import subprocess
 import sys
 
+from prony.core.errors import EngineError
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
-from prony.errors import EngineError
 
 
 @contextlib.contextmanager

@@ -8,33 +8,33 @@ from functools import partial
 
 import pytest
 
-from analysis import test_load_pairs
 from cli import test_compare, test_compare_loads, test_report_sessions, test_selftest, test_selftest_planted
+from cli.documents import test_calibration_report
+from figures import test_load_pairs
 from golden import build
 from histograms import distribution
-from listing import test_calibration_report
-from prony.analysis import noise_floor
-from prony.analysis.account import RequestClass
-from prony.analysis.load_condition import parse_load_condition
-from prony.calibration.result import to_json
-from prony.check import ServerCheck
 from prony.cli import main as entry
-from prony.errors import FailureStage
-from prony.faces.as_json import document_json
-from prony.faces.terminal import TerminalReporter
-from prony.host.checks import HostCheck
-from prony.listing.calibration import calibration_document, host_document, host_json
-from prony.listing.servers import check_json, checks_document
+from prony.cli.documents.calibration import calibration_document, host_document, host_json
+from prony.cli.documents.servers import check_json, checks_document
+from prony.core.errors import FailureStage
+from prony.figures import noise_floor
+from prony.figures.account import RequestClass
+from prony.figures.load_condition import parse_load_condition
+from prony.machine.checks import HostCheck
+from prony.model.json_codec import encode
 from prony.model.limit import Limit, LimitKind
-from prony.model.shapes import encode
 from prony.model.subject import Interface
 from prony.model.workload import ConnectionStage, RateStage, UserGroup
 from prony.reading.load import read_load
 from prony.report.compare import compare_document
 from prony.report.document import Document, Section
+from prony.report.formats.as_json import document_json
+from prony.report.formats.terminal import TerminalReporter
 from prony.report.load import load_document
+from prony.report.tune import answer_document
 from prony.sandbox.pipe import StopReport
-from prony.tune.answer import answer_document
+from prony.study.calibration.result import to_json
+from prony.study.catalog_check import ServerCheck
 from recordings import with_parts
 from tune import test_tune_answer, test_tune_trying
 

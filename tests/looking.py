@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from prony.analysis.compare import Terms, compare_family
-from prony.analysis.sequential import decide
-from prony.analysis.spending import Look
+from prony.figures.statistics.compare import Terms, compare_family
+from prony.figures.statistics.sequential import decide
+from prony.figures.statistics.spending import Look
 
 
 def compare_at(family, blocks, precision, terms=None):

@@ -6,10 +6,10 @@ from dataclasses import replace
 from golden import build
 from histograms import distribution
 from prony.archive import create
+from prony.model.json_codec import encode
 from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
 from prony.model.sandbox import Network, SandboxFacts
-from prony.model.shapes import encode
 from prony.model.trial import SubjectRecord
 from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, UserGroup, Workload
 

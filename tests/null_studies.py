@@ -14,8 +14,8 @@ import simulated
 from cells import cell_of
 from golden import build
 from histograms import Histogram
-from prony.analysis.claim_parts import ClaimVerdict
-from prony.analysis.compare import Verdict
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.statistics.compare import Verdict
 from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Design, Plan

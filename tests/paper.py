@@ -9,20 +9,20 @@ from pathlib import Path
 from prony.archive import open_archive
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
+from prony.core.errors import SubjectError
+from prony.core.users import RunAs
 from prony.engine.registry import ENGINES
-from prony.errors import SubjectError
-from prony.host.facts.activity import Activity
-from prony.host.fingerprint import fingerprint
+from prony.machine.facts.activity import Activity
+from prony.machine.fingerprint import fingerprint
 from prony.model.address import Address
 from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Network, SandboxChoice, SandboxFacts
 from prony.model.trial import Fault, FaultKind
-from prony.plan import PlanOptions, make_plan
-from prony.runas import RunAs
+from prony.plan.build import PlanOptions, make_plan
+from prony.plan.document import StudyDocument
 from prony.sandbox import SANDBOXES
 from prony.sandbox.pipe import StopReport
 from prony.study import Study, run_study
-from prony.study_document import StudyDocument
 from recordings import recording_of
 
 DOCUMENT = {
@@ -36,7 +36,7 @@ DOCUMENT = {
 
 CATALOG = load_catalog()
 # The module; the package names its function so.
-preflight = import_module("prony.host.preflight")
+preflight = import_module("prony.machine.preflight")
 
 
 @cache
@@ -173,10 +173,10 @@ class World:
         monkeypatch.setattr("prony.study.run.calibrated_sharing", lambda _placement, _listener: None)
         monkeypatch.setattr("prony.study.bench.Patience.wait", lambda *_: True)
         # The servers here know one load after another.
-        monkeypatch.setattr("prony.trial.alone", lambda *_: {})
-        monkeypatch.setattr("prony.trial.profiled", lambda *_: None)
+        monkeypatch.setattr("prony.study.trial.alone", lambda *_: {})
+        monkeypatch.setattr("prony.study.trial.profiled", lambda *_: None)
         # Windows of no length say nothing of the machine.
-        monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
+        monkeypatch.setattr("prony.figures.validity.environment_fault", self._fault)
         monkeypatch.setitem(
             SANDBOXES, "process", lambda choice, user, place, groups, _hidden: Sandbox(place, self)
         )

@@ -1,7 +1,7 @@
 """Recordings for tests: JSON of the wire with only what a test is about, the rest as of an idle generator."""
 
+from prony.model.json_codec import encode
 from prony.model.recording import decode_recording
-from prony.model.shapes import encode
 
 IDLE = {
     "format": 1,

@@ -13,17 +13,17 @@ import numpy as np
 import null_studies
 from cells import cell_of
 from golden import build
-from prony.analysis.compare import Verdict
-from prony.analysis.validity import Circumstances, judge
-from prony.host.facts.activity import Activity
+from prony.figures.statistics.compare import Verdict
+from prony.figures.validity import Circumstances, judge
+from prony.machine.facts.activity import Activity
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Plan
 from prony.model.sandbox import Placement
 from prony.model.trial import Invalid, Run, TrialRecord
 from prony.model.workload import ClosedLoop
 from prony.reading.study import read
-from prony.study.base import MOST_RETRIES
 from prony.study.bench import Patience
+from prony.study.task import MOST_RETRIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "bench" / "noise"
 NOISE = 0.02

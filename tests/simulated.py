@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from histograms import Histogram
-from prony.analysis.answer import ranking
-from prony.metrics import Better
+from prony.core.metrics import Better
+from prony.figures.answer import ranking
 from prony.model.recording import Account, Distribution, Second
 from recordings import recording_of
 

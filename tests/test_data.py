@@ -11,10 +11,10 @@ import pytest
 import prony
 from golden import build
 from prony import _engine
-from prony.errors import UsageError
-from prony.faces.as_json import reading_json
+from prony.core.errors import UsageError
 from prony.model.recording import Recording
 from prony.model.workload import OpenLoop
+from prony.report.formats.as_json import reading_json
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "notebooks.md"
 

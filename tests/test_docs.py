@@ -16,9 +16,9 @@ from made_pages import made_page, reference
 from prony.archive.database import schema
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
-from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app_with
-from prony.glossary import TERMS
+from prony.core.glossary import TERMS
+from prony.study.catalog_check import names_to_check, subjects_to_check
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -357,8 +357,8 @@ def test_every_column_of_an_archive_is_documented():
 
 
 def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
-    from prony.host.fingerprint import fingerprint
-    from prony.model.shapes import encode
+    from prony.machine.fingerprint import fingerprint
+    from prony.model.json_codec import encode
 
     text = (REFERENCE / "json.md").read_text().partition("## Fingerprint")[2]
     assert re.findall(r"^- `(\w+)`: ", text, re.MULTILINE) == list(encode(fingerprint()))
@@ -367,9 +367,9 @@ def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
 def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
-    from prony.calibration.parts import PARTS
-    from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
     from prony.model.facts import GeneratorFitness
+    from prony.study.calibration.parts import PARTS
+    from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 
     text = (REFERENCE / "json.md").read_text().partition("## Calibration")[2].partition("## Fingerprint")[0]
     kinds = (Calibration, PartResult, Change, PartFigure, Holding, GeneratorFitness)

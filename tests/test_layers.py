@@ -288,9 +288,9 @@ def test_every_diagnosis_is_in_the_list_of_rules():
 
 
 def test_every_row_of_the_tables_of_metrics_is_listed_once():
-    from prony.metrics import METRICS, Metric
+    from prony.core.metrics import METRICS, Metric
 
-    files = (importlib.import_module(f"prony.metrics.{name}") for name in files_of("metrics"))
+    files = (importlib.import_module(f"prony.core.metrics.{name}") for name in files_of("metrics"))
     tables = (value for file in files for value in vars(file).values() if isinstance(value, tuple))
     rows = [row for table in tables for row in table if isinstance(row, Metric)]
     assert sorted(row.name for row in rows) == sorted(METRICS)

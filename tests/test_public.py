@@ -11,9 +11,9 @@ import pytest
 from typer.main import get_command
 
 from prony.cli.main import COMMANDS, app_with
-from prony.errors import ExitCode
-from prony.glossary import TERMS
-from prony.metrics import METRICS
+from prony.core.errors import ExitCode
+from prony.core.glossary import TERMS
+from prony.core.metrics import METRICS
 
 GOLDEN = Path(__file__).parent / "golden" / "cli"
 NAMES = list(COMMANDS)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.archive import open_archive
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
 from prony.model.plan import Plan
 from prony.model.trial import RunStatus
-from prony.schedule import block_turns
+from prony.plan.order import block_turns
 
 _DONE = re.compile(r"^  \[[0-9]+/[0-9]+\] ", re.MULTILINE)
 

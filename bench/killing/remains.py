@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from prony.errors import HostError
+from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import parse_mark
 from prony.sandbox.containers.image import working_engines
 from prony.sandbox.identity import descendants

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prony.analysis.latency import read_distribution
+from prony.figures.latency import read_distribution
 from prony.model.recording import Distribution
 
 MS, SECOND_NS = 1_000_000, 1_000_000_000

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from machines import Machine
 from machines.drift import VARIABLE
+from prony.core.errors import EngineError
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet, fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
-from prony.errors import EngineError
 
 _START_S = 120.0
 _SCHEDULER_PORT, _WORKER_PORT, _RELAY_PORT = 8786, 9000, 9001

@@ -26,7 +26,7 @@ SUITES = (
     *(f"tests/{name}" for name in ("analysis", "reading", "report", "diagnosis", "archive", "golden")),
     # Of the others those that enter the packages in this process, and are quick.
     *(f"tests/cli/test_{name}.py" for name in ("compare", "report_sessions", "selftest", "selftest_planted")),
-    "tests/test_recording.py",
+    "tests/model/test_recording.py",
 )
 PACKAGES = tuple(f"python/prony/{name}/" for name in ("analysis", "reading", "diagnosis", "archive"))
 SPARE_S, FACTOR, BYTES = 20, 4, 6 << 30  # a mutant may loop or allocate for ever

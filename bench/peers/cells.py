@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatch
 
-from prony.units import KIB, MIB, format_bytes
+from prony.core.units import KIB, MIB, format_bytes
 
 
 class Measure(StrEnum):

@@ -6,7 +6,7 @@ from statistics import median
 from peers.cells import CELLS, Measure
 from peers.own import PRONY
 from peers.results import Result, interval
-from prony.page.figure import svg
+from prony.report.page.figure import svg
 
 # A first request is no cost, and one of a second would squeeze the others.
 _NAMES = [cell.name for cell in CELLS if cell.measure is not Measure.FIRST]

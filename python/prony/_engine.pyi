@@ -37,7 +37,7 @@ __all__ = [
 
 __version__: str
 
-# Every class of an account, with its kind (`prony.analysis.account`).
+# Every class of an account, with its kind (`prony.figures.account`).
 CLASSES: tuple[tuple[str, str], ...]
 
 # The cipher suites of TLS, in the order in which they are offered.

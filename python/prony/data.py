@@ -14,14 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from prony.analysis.latency import Times, read_distribution
-from prony.analysis.summary import CellSummary
 from prony.archive import open_archive
+from prony.core.errors import UsageError
+from prony.core.units import SECOND_NS, nanoseconds
 from prony.engine.process import LocalEngine
 from prony.engine.target import target_of
-from prony.errors import UsageError
-from prony.faces.over_sheets import Sheet
-from prony.faces.sheets import sheets
+from prony.figures.latency import Times, read_distribution
+from prony.figures.summary import CellSummary
 from prony.model.exchange import Request
 from prony.model.plan import Plan
 from prony.model.recording import Recording
@@ -30,7 +29,8 @@ from prony.model.trial import SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import Reading, read_archive
-from prony.units import SECOND_NS, nanoseconds
+from prony.report.formats.over_sheets import Sheet
+from prony.report.formats.sheets import sheets
 
 
 class Library(StrEnum):

@@ -15,7 +15,7 @@ import pytest
 from golden import build
 from golden.faults import FAULTS
 from prony.archive import create, open_archive, resume
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Request
 from prony.model.facts import Fingerprint, TrialFacts

@@ -12,10 +12,10 @@ from test_archive import WORKLOAD, closed_trial, plan_of
 from histograms import Histogram
 from prony.archive import create, leftovers, open_archive, resume
 from prony.archive.guard import check_histogram
-from prony.errors import ArchiveError, UsageError
+from prony.core.errors import ArchiveError, UsageError
 from prony.model.facts import Fingerprint
+from prony.model.json_codec import encode
 from prony.model.recording import Distribution, Handshakes, StageFigures, Streams
-from prony.model.shapes import encode
 from prony.sandbox.supervisor import Ring
 
 

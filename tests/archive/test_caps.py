@@ -11,7 +11,7 @@ from test_archive import WORKLOAD, closed_trial, plan_of
 from prony.archive import caps, create, database, open_archive, rows
 from prony.archive.caps import MOST_ROWS, MOST_ROWS_OF_A_TRIAL
 from prony.archive.database import columns, schema
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
 from prony.model.facts import Fingerprint
 
 

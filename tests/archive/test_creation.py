@@ -9,7 +9,7 @@ import pytest
 
 from golden import build
 from prony.archive import create, open_archive, remove_unheld, writer
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
 from prony.model.plan import Plan
 
 PLAN = Plan(name="p", title="P", text="", profile="quick", cells=(), blocks=1, seed=1)

@@ -12,7 +12,7 @@ import pytest
 from test_archive import HALF_A_TRANSACTION, WORKLOAD, closed_trial, plan_of
 
 from prony.archive import check_free, create, open_archive, resume
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
 from prony.model.facts import Fingerprint
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")

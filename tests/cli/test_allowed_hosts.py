@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
+from prony.core.errors import HostError, UsageError
 from prony.engine.allowed_hosts import address_of
-from prony.errors import HostError, UsageError
 from prony.model.address import AddressKind
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from prony.calibration.bench import QUICK, USUAL
-from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 from prony.cli.talk import Terminated
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.study.calibration.bench import QUICK, USUAL
+from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 
 
 def found(key="abc"):
@@ -37,7 +37,7 @@ def calibrated(said, folder, monkeypatch):
     def run(measure, *arguments):
         orders = []
         monkeypatch.setattr(
-            "prony.calibration.run.run_calibration", lambda order, _: orders.append(order) or measure()
+            "prony.study.calibration.run.run_calibration", lambda order, _: orders.append(order) or measure()
         )
         monkeypatch.setattr("commands.Prony.environment", lambda self: {"PRONY_CACHE": str(folder / "own")})
         monkeypatch.setenv("PRONY_CACHE", str(folder / "own"))
@@ -90,8 +90,8 @@ def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
 
 
 def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, said, monkeypatch):
-    from prony.analysis.drift import machine_key
-    from prony.host.fingerprint import fingerprint
+    from prony.figures.drift import machine_key
+    from prony.machine.fingerprint import fingerprint
 
     key = machine_key(fingerprint())
     calibrated(lambda: found(key))

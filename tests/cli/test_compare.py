@@ -10,13 +10,13 @@ import pytest
 from cli import test_report_sessions
 from golden import build
 from made_pages import made_page
-from prony.calibration.result import keep_floors
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.users import resolve_user
 from prony.model.facts import Fingerprint, Floor
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.runas import resolve_user
+from prony.study.calibration.result import keep_floors
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
 

@@ -7,9 +7,9 @@ import pytest
 
 from golden import build
 from histograms import distribution
-from prony.faces.as_json import document_json
-from prony.model.shapes import encode
+from prony.model.json_codec import encode
 from prony.reading.load import read_load
+from prony.report.formats.as_json import document_json
 from recordings import with_parts
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from prony.cli.run_checks import goes_on
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 TYPED = (
     *("--app", "hello", "--servers", "gunicorn@nginx", "--sandbox", "process", "--set", "gunicorn.threads=2"),

@@ -5,7 +5,7 @@ import pwd
 import pytest
 
 from golden.build import study_two
-from prony import runas
+from prony.core import users as runas
 
 
 @pytest.mark.parametrize("command", [("env",), ("clean",), ("run", "--app", "hello", "--servers", "wsgiref")])

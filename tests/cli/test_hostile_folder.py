@@ -9,8 +9,8 @@ import pytest
 
 from golden import build
 from modules import ROOT as PACKAGE
-from prony import drafts
-from prony.version import own_command
+from prony.core import atomic_files as drafts
+from prony.core.version import own_command
 
 TOKEN = "0123456789abcdef"
 # What Prony and Python import early, and what they import late.
@@ -67,7 +67,7 @@ def test_prony_starts_itself_in_one_way():
             if isinstance(node, ast.List):
                 words = [one.value for one in node.elts if isinstance(one, ast.Constant)]
                 found += [path.name] if {"-m", "prony"} <= set(words) else []
-    assert found == ["version.py"]
+    assert found == ["core/version.py"]
 
 
 @pytest.mark.parametrize("kind", ["link", "hard link", "pipe"])

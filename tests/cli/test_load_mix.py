@@ -6,7 +6,7 @@ import pytest
 
 from cli.test_load import account_adds_up, listener  # noqa: F401 - a fixture
 from prony.cli.request_files import paths_of
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 MIX = ("--path", "/=6", "--path", "/cart=3", "--path", "/?page=2")
 

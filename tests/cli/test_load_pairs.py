@@ -9,8 +9,8 @@ import pytest
 
 from commands import ended, eventually
 from prony._engine import ReferenceServer
-from prony.analysis.load_pairs import LoadSide
 from prony.cli.load_pairs import why_long_windows
+from prony.figures.load_pairs import LoadSide
 from prony.model.address import Address
 from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from faces.test_prometheus import EVENT, read, values
 from prony.cli.load_prometheus import PrometheusFile
+from report.formats.test_prometheus import EVENT, read, values
 
 
 @pytest.fixture

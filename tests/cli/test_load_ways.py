@@ -12,9 +12,9 @@ from commands import ended, eventually
 from counting_server import answering, connections, head_of, header, listening, requests
 from http2_server import serving as serving_http2
 from prony import _engine
+from prony.core.errors import UsageError
 from prony.engine.target import target_of
 from prony.engine.ways import Way, connect_to_of, proxy_of, resolve_of
-from prony.errors import UsageError
 
 CERTIFICATES = Path(__file__).parents[1] / "certificates"
 SECRET = "open sesame"

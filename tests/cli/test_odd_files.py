@@ -11,7 +11,7 @@ import pytest
 
 from golden.build import study_two
 from prony.cli.options import write_output
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 KINDS = ("pipe", "folder", "device")
 # Each option that names a file to read, with the rest of its command.

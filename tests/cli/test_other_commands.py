@@ -13,7 +13,7 @@ import prony
 from commands import ended
 from golden.build import study_two
 from prony.catalog.schema.loader import load_catalog
-from prony.host.claim import claim_machine
+from prony.machine.claim import claim_machine
 
 
 def test_prony_alone_shows_its_commands_and_is_a_misuse(said):
@@ -38,7 +38,7 @@ def test_a_fault_of_pronys_own_is_said_in_a_line_and_exits_with_4(said, monkeypa
     def fail(**_):
         raise ZeroDivisionError("seven by nothing")
 
-    monkeypatch.setattr("prony.host.fingerprint.fingerprint", fail)
+    monkeypatch.setattr("prony.machine.fingerprint.fingerprint", fail)
     done = said("host")
     assert (done.status, done.out) == (4, "")
     assert done.err == (

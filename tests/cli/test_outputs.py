@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from golden.build import study_two
-from prony.units import DAY_NS
+from prony.core.units import DAY_NS
 
 ONE = "out.prony"
 TWO = ("out.prony", "later.prony")

@@ -17,12 +17,12 @@ from fuzz import goldens
 from golden import build
 from prony.archive import open_archive
 from prony.cli.report import report
-from prony.errors import HostError, PronyError
+from prony.core.errors import HostError, PronyError
+from prony.core.units import DAY_NS
 from prony.model.facts import AskedProgram, CodeKind, HotCode, HotSpot, TrialFacts
-from prony.model.shapes import encode
+from prony.model.json_codec import encode
 from prony.reading.study import read_archive
 from prony.report.publication import Redaction, redaction_for
-from prony.units import DAY_NS
 
 HOST = "bench-7"
 LOOKED_AT = TrialFacts(

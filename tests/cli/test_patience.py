@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.cli.patience import with_patience
-from prony.errors import ArchiveError, UsageError
+from prony.core.errors import ArchiveError, UsageError
 
 
 @with_patience

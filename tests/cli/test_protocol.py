@@ -5,12 +5,12 @@ import shlex
 import pytest
 
 from prony.archive import create, resume
-from prony.calibration.result import keep_floors
-from prony.host.fingerprint import brief_fingerprint
+from prony.core.users import resolve_user
+from prony.machine.fingerprint import brief_fingerprint
 from prony.model.facts import Fingerprint, Floor
 from prony.model.subject import Interface
-from prony.runas import resolve_user
 from prony.sandbox.choice import Available
+from prony.study.calibration.result import keep_floors
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")

@@ -12,7 +12,7 @@ import pytest
 from golden import build
 from made_pages import made_page
 from prony.archive import create, open_archive, resume
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
 from prony.model.claims import Claim, ClaimKind
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Failed, Invalid, Ok

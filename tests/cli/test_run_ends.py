@@ -9,7 +9,7 @@ import pytest
 from golden.build import closed_study, study_two
 from prony.archive import create, open_archive
 from prony.cli.talk import Terminated
-from prony.errors import SubjectError
+from prony.core.errors import SubjectError
 from prony.model.facts import Fingerprint
 from prony.model.sandbox import Placement
 from prony.model.trial import Fault, FaultKind, Invalid, RunStatus

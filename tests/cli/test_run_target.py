@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from prony.version import prony_version
+from prony.core.version import prony_version
 
 SSH = """\
 #!{python}

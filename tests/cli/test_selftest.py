@@ -11,11 +11,11 @@ import pytest
 
 from golden import build
 from made_pages import made_page
-from prony.analysis.noise_floor import rerandomised
 from prony.archive import open_archive
-from prony.calibration.result import kept_floors
+from prony.figures.noise_floor import rerandomised
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
+from prony.study.calibration.result import kept_floors
 
 WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
 
@@ -46,8 +46,8 @@ def twins():
 
 def draw_few(patch):
     """Let few studies be drawn: for what is no matter of how many there are, a second less each."""
-    patch.setattr("prony.analysis.noise_floor._PERMUTATIONS", 40)
-    patch.setattr("prony.analysis.noise_floor.rerandomised", partial(rerandomised, studies=40))
+    patch.setattr("prony.figures.noise_floor._PERMUTATIONS", 40)
+    patch.setattr("prony.figures.noise_floor.rerandomised", partial(rerandomised, studies=40))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_few_studies_do_not_show_it(said, tmp_path):
 @pytest.mark.usefixtures("few_draws")
 def test_a_machine_that_favours_one_name_fails(said, tmp_path, monkeypatch):
     # In place of the 59 studies that are needed, of 5 blocks each.
-    monkeypatch.setattr("prony.analysis.noise_floor.LEAST_STUDIES", 4)
+    monkeypatch.setattr("prony.figures.noise_floor.LEAST_STUDIES", 4)
     done = said("selftest", "aa", archive(tmp_path / "aa.prony", twins(), 20, effect=1.2))
     assert (done.status, "More than 5 % of verdicts are false here: valid replies" in done.out) == (1, True)
 

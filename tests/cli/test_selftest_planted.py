@@ -10,8 +10,8 @@ import pytest
 
 from golden import build
 from made_pages import made_page
-from prony.analysis.planted import work_path
 from prony.archive import open_archive
+from prony.figures.planted import work_path
 from prony.model.exchange import Request
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from prony.core.errors import UsageError
 from prony.engine.target import LoadTarget, target_of
-from prony.errors import UsageError
 from prony.model.address import AddressKind, Tls, Wire
 
 DOCUMENT = b"Status: 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from prony.faces.as_json import document_json
+from prony.report.formats.as_json import document_json
 from tune import test_tune_answer
 
 SHOP = ("--app", "shop:app")

@@ -4,8 +4,8 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
 from prony.reading.study import read_archive
+from prony.report.formats.as_json import reading_json
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from diagnosis.test_conclusion import ENTRY, concluded, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
-from prony.analysis.validity import Circumstances, judge
+from prony.core.units import MIB
 from prony.diagnosis import diagnose, observe
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN
 from prony.diagnosis.busy_slots import SLOTS_BUSY
@@ -53,6 +53,7 @@ from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
 from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, WRONG_REPLIES
+from prony.figures.validity import Circumstances, judge
 from prony.model.facts import FrontendFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Network, Placement, SandboxFacts
@@ -60,7 +61,6 @@ from prony.model.trial import Failed, Invalid
 from prony.model.workload import ConnectionStage
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import finding_words
-from prony.units import MIB
 from recordings import with_parts
 
 SECOND, MS = build.SECOND, 1_000_000

@@ -38,9 +38,9 @@ from prony.diagnosis.throttled import THROTTLED
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.model.exchange import Request
 from prony.model.facts import CodeKind, DeclaredFacts, FrontendFacts, HotCode, HotSpot, SubjectFacts
+from prony.model.json_codec import encode
 from prony.model.observation import Phase, Sample, ThreadUsage
 from prony.model.sandbox import Placement
-from prony.model.shapes import encode
 from prony.model.trial import Failed, SubjectRecord
 from prony.model.workload import ClosedLoop, OpenLoop, RateStage
 from prony.report.diagnoses import diagnosis_words

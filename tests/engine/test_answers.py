@@ -6,12 +6,12 @@ import time
 import pytest
 
 from prony._engine import ReferenceServer
+from prony.core.errors import EngineError
 from prony.engine.answers import event_in, progress_in, read_answer, read_facts
-from prony.engine.base import OnLoss
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
-from prony.errors import EngineError
+from prony.engine.generator import OnLoss
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, Pacing, Workload

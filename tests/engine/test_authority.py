@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from prony.core.errors import EngineError
 from prony.engine.answers import text_of, with_authority
-from prony.errors import EngineError
 
 
 def asking(file):

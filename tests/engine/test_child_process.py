@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import prony
+from prony.core.errors import EngineError
 from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
-from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.json_codec import Json, encode
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json, encode
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.specification import encode_target
+from prony.plan.engine_spec import encode_target
 from recordings import IDLE
 
 # The child with another engine in place of the compiled one.

@@ -17,16 +17,16 @@ import pytest
 
 from prony.cli import run_target
 from prony.cli.run_target import StudyThere
+from prony.core.errors import PronyError
+from prony.core.units import SECOND_NS
+from prony.core.version import prony_version
 from prony.engine.answers import checked_spec, read_message
 from prony.engine.fleet.hosts import TargetHost
 from prony.engine.pipe import Pipe, PipeEngine
-from prony.errors import PronyError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.specification import to_spec
-from prony.units import SECOND_NS
-from prony.version import prony_version
+from prony.plan.engine_spec import to_spec
 from recordings import IDLE
 
 HERE = "192.0.2.1"
@@ -196,7 +196,7 @@ from pathlib import Path
 from prony.cli import run_target
 from prony.cli.run_target import StudyThere
 from prony.engine.fleet.hosts import TargetHost
-from prony.errors import PronyError
+from prony.core.errors import PronyError
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 before, begun, used = peak(), time.monotonic(), time.process_time()
 run_target.started_process = lambda command, _: subprocess.Popen(

@@ -8,7 +8,7 @@ import pytest
 from prony import _engine
 from prony.model.address import Address, Wire
 from prony.model.exchange import Request
-from prony.specification import encode_request, encode_target
+from prony.plan.engine_spec import encode_request, encode_target
 
 
 def encode(address: Address, request: Request) -> bytes:

@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+from prony.core.errors import EngineError
+from prony.core.units import SECOND_NS
 from prony.engine.answers import (
     MOST_ARCHIVE_BYTES,
     Cancel,
@@ -14,11 +16,9 @@ from prony.engine.answers import (
     checked_spec,
     read_message,
 )
-from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.specification import to_spec
-from prony.units import SECOND_NS
+from prony.plan.engine_spec import to_spec
 
 HERE = "192.0.2.1"
 

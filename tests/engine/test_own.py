@@ -12,15 +12,15 @@ import pytest
 
 from prony.catalog.install.build import _files
 from prony.catalog.schema.loader import load_catalog
-from prony.engine.own import check_command, find_own, own_tool
+from prony.core.errors import EngineError, UsageError
+from prony.engine.own_program import check_command, find_own, own_tool
 from prony.engine.registry import Means, cannot_make, not_here, open_engine
-from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.exchange import Request
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.plan import PlanOptions, make_plan, with_generator
-from prony.study_document import StudyDocument
+from prony.plan.build import PlanOptions, make_plan, with_generator
+from prony.plan.document import StudyDocument
 
 ADDRESS = Address("127.0.0.1", 8000)
 LOAD = Workload(ClosedLoop(7), DurationStop(500_000_000))
@@ -239,8 +239,8 @@ def test_beside_a_study_one_without_numbers_sends_the_load_that_is_compared():
 
 def test_a_studys_file_may_name_it():
     document = {"loop": "closed", "connections": 5, "engines": ["prony", "./my_load.py {url}"]}
-    from prony.study_document import WorkloadDocument
-    from prony.workloads import engines_of
+    from prony.plan.document import WorkloadDocument
+    from prony.plan.loads import engines_of
 
     part = WorkloadDocument.model_validate(document)
     own = list(engines_of(part, EngineChoice()))[1]

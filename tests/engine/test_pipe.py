@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from commands import eventually
+from prony.core.errors import EngineError
 from prony.engine.pipe import Pipe, PipeEngine
-from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload

@@ -9,20 +9,20 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from prony.core.users import RunAs, resolve_user
 from prony.engine.registry import open_engine
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
+from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.monitor.kernel import KernelCounters
-from prony.monitor.native import CompiledSource
-from prony.monitor.processes import ProcessMonitor
-from prony.runas import RunAs, resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run
+from prony.sandbox.watch.kernel import KernelCounters
+from prony.sandbox.watch.native import CompiledSource
+from prony.sandbox.watch.processes import ProcessMonitor
 
 pytestmark = [
     pytest.mark.quiet,

@@ -14,7 +14,7 @@ import pytest
 from prony import _engine
 from prony.model.address import Address
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.specification import to_spec
+from prony.plan.engine_spec import to_spec
 
 pytestmark = pytest.mark.quiet
 

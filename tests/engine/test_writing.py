@@ -5,10 +5,10 @@ import threading
 import time
 
 from prony import _engine
+from prony.core.units import SECOND_NS
 from prony.model.address import Address
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.specification import to_spec
-from prony.units import SECOND_NS
+from prony.plan.engine_spec import to_spec
 
 LENGTH_S = 1200
 

@@ -13,8 +13,8 @@ from lab.report import where_planted
 from lab.servers import SERVERS, ServerKind
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
+from prony.core.sysctl import why_not
 from prony.diagnosis.rules import RULES
-from prony.kernel_settings import why_not
 from prony.model.sandbox import SandboxChoice
 
 

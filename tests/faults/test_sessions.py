@@ -12,7 +12,7 @@ from lab.judge import judge_plants
 from lab.report import planted_faults
 from lab.servers import RULES_CHANGED_FOR
 from lab.sessions import Session, SessionFacts, is_known, spread_out, trials_that_count
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 FIRST = SessionFacts(1_000_000_000, "0.1.0", "a" * 12, {"CPUs": "2"})
 SECOND = SessionFacts(1_000_100_000, "0.1.0", "b" * 12, {"CPUs": "8"})

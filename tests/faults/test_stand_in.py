@@ -13,7 +13,7 @@ from lab.campaign import FOLDER, run_plant
 from lab.planting import plan_of_plant
 from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import HostError, UsageError
+from prony.core.errors import HostError, UsageError
 from prony.model.sandbox import Network, SandboxChoice
 from prony.sandbox.remains import carried_over, read_sockets
 

@@ -13,10 +13,11 @@ from golden import build, generators, studies
 from golden.build import SECOND
 from golden.faults import FAULTS
 from mixes import study_of_mix
-from prony.analysis.validity import in_words
 from prony.archive import create, resume
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
+from prony.core.units import DAY_NS
+from prony.figures.validity import in_words
 from prony.model.address import AddressKind
 from prony.model.claims import Claim, ClaimKind, Original
 from prony.model.exchange import Request
@@ -41,7 +42,6 @@ from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.model.subject import Interface, Subject
 from prony.model.trial import Failed, Invalid, SubjectRecord, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.units import DAY_NS
 
 SERVERS = {"gunicorn": {"workers": 2}, "waitress": {"threads": 2}}
 USAGE = ListenerUsage("server", AddressKind.TCP4, "127.0.0.1:8000", 71, 9, 128, 3)

@@ -16,7 +16,7 @@ from fuzz import workers
 from fuzz.mutants import changed
 from fuzz.workers import Done
 from golden.build import study_two
-from prony.units import KIB, MIB
+from prony.core.units import KIB, MIB
 
 TEXT_BYTES = 256 * KIB
 STEPS = [{"rate_per_s": 100.0, "met": True}] * 20_000

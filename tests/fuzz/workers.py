@@ -55,7 +55,7 @@ def warm(commands: Sequence[Sequence[str]]) -> None:
     import prony.study
     from prony.catalog.schema import loader
     from prony.cli import main
-    from prony.host.fingerprint import fingerprint
+    from prony.machine.fingerprint import fingerprint
 
     prony.study.run_study = partial(_stop_before_measuring, fingerprint())
     prony.study.resume.other_plan = partial(_same_plan, prony.study.resume.other_plan)

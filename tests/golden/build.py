@@ -16,12 +16,12 @@ from histograms import distribution
 from prony.archive import create, resume  # noqa: F401 - tests reach it here
 from prony.model.address import AddressKind
 from prony.model.facts import DeclaredFacts, Fingerprint, SubjectFacts, TrialEvent, TrialFacts
+from prony.model.json_codec import encode
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample
 from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
 from prony.model.sandbox import Network, Placement, SandboxFacts
-from prony.model.shapes import encode
 from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, RunStatus, SubjectRecord, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload

@@ -11,7 +11,6 @@ from dataclasses import replace
 from golden import build
 from golden.build import SECOND
 from prony.archive import create
-from prony.factors import name_with
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.observation import ProcessRow
 from prony.model.plan import Cell, Design, Plan
@@ -19,6 +18,7 @@ from prony.model.sandbox import Network, SandboxFacts
 from prony.model.subject import Frontend
 from prony.model.trial import Failed, Invalid, RunStatus, SubjectRecord, TrialRole
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
+from prony.plan.factors import name_with
 
 LOADS = (100, 1000, 10_000)
 # name: requests a second of one block, scaled down; share that fails under 100, 1,000 and 10,000 connections;

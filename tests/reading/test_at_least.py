@@ -6,23 +6,23 @@ from math import inf
 import pytest
 
 from golden import build
-from prony.analysis.answer import bounded_by
-from prony.analysis.at_least import capacity_reach
-from prony.analysis.claim_parts import ClaimVerdict
-from prony.analysis.compare import Verdict
-from prony.analysis.summary import figures
-from prony.analysis.validity import in_words
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
+from prony.figures.answer import bounded_by
+from prony.figures.at_least import capacity_reach
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.statistics.compare import Verdict
+from prony.figures.summary import figures
+from prony.figures.validity import in_words
 from prony.model.claims import Claim, ClaimKind
 from prony.model.sandbox import Placement
 from prony.model.trial import Fault, FaultKind, Invalid
-from prony.page.charts.dots import dots
-from prony.page.charts.ratios import ratios
-from prony.page.scene import scene_of
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
+from prony.report.page.charts.dots import dots
+from prony.report.page.charts.ratios import ratios
+from prony.report.page.scene import scene_of
 from prony.report.sections.answer import leader_words
 from prony.report.study import study_report
 from prony.report.words import bound_sign
@@ -132,7 +132,7 @@ def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp
 
 
 def test_a_server_whose_cpus_are_nearly_all_busy_hides_next_to_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("prony.analysis.summary._busy", lambda _: 0.99)
+    monkeypatch.setattr("prony.figures.summary._busy", lambda _: 0.99)
     reading = planted(tmp_path / "a.prony")
     (own,) = [one for one in reading.cells if one.name == "held+x"]
     assert own.at_least

@@ -10,19 +10,17 @@ import pytest
 from cells import cell_of, measured
 from cli.test_report_sessions import DAY, session
 from golden import build
-from prony.analysis.answer import answer
-from prony.analysis.by_session import in_sessions, is_failed, more_often
-from prony.analysis.claim_parts import ClaimVerdict
-from prony.analysis.claims import _more, evaluate
-from prony.analysis.compare import Terms, Verdict
-from prony.analysis.failure_rates import Failures
-from prony.analysis.missing import Missing
-from prony.analysis.standings import standings
-from prony.analysis.summary import summarise_cell
-from prony.analysis.versus import Match, compared_loads
 from prony.archive import open_archive, resume
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
+from prony.figures.answer import answer
+from prony.figures.by_session import in_sessions, is_failed, more_often
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.claims import _more, evaluate
+from prony.figures.missing import Missing
+from prony.figures.standings import standings
+from prony.figures.statistics.compare import Terms, Verdict
+from prony.figures.statistics.failure_rates import Failures
+from prony.figures.summary import summarise_cell
+from prony.figures.versus import Match, compared_loads
 from prony.model.claims import Claim, ClaimKind
 from prony.model.plan import Plan
 from prony.model.trial import Failed
@@ -33,6 +31,8 @@ from prony.reading.failures import failure_tests
 from prony.reading.groups import groups_of
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 from prony.report.study import full_page, study_report
 
 CLAIMS = (

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from golden import build
-from prony.analysis.answer import log_values
-from prony.analysis.effects import dependence
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
+from prony.figures.answer import log_values
+from prony.figures.statistics.effects import dependence
 from prony.model.trial import TrialRole
 from prony.reading.study import dependence_of, read_archive
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 
 NAMES = ("a+x", "b+x", "c+x")

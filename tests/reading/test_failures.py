@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from cells import cell_of, measured
-from prony.analysis.account import Carried, Tally, ending_named
-from prony.analysis.failure_rates import Failures, compare_failures
+from prony.figures.account import Carried, Tally, ending_named
+from prony.figures.statistics.failure_rates import Failures, compare_failures
 from prony.reading.failures import failed_by_class, failure_tests
 
 TEN = [1000.0] * 10

@@ -6,9 +6,9 @@ import pytest
 
 from cells import UNKNOWN, cell_of
 from golden import build
-from prony.analysis.answer import answer
-from prony.analysis.compare import Terms
-from prony.analysis.summary import figures
+from prony.figures.answer import answer
+from prony.figures.statistics.compare import Terms
+from prony.figures.summary import figures
 from prony.model.plan import Design, Plan, Precision
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop
 from prony.reading.groups import families, groups_of, load_size, terms

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from null_studies import NullStudy, false_verdicts, rates, reading_of
-from prony.analysis import all_pairs, compare
-from prony.analysis.claim_parts import ClaimVerdict
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.statistics import all_pairs, compare
 
 STUDIES = 30
 MOST = 0.05 + 3 * (0.05 * 0.95 / STUDIES) ** 0.5
@@ -26,7 +26,7 @@ OPEN = NullStudy("open", 8, 5)
     [
         pytest.param(CLOSED, id="two closed loops"),
         pytest.param(OPEN, id="open loop"),
-        # That shape of noise is held in CI where pairs are judged (tests/analysis/test_all_pairs.py).
+        # That shape of noise is held in CI where pairs are judged (tests/figures/test_all_pairs.py).
         pytest.param(
             NullStudy("open", 8, 5, "half x3"),
             id="half of them three times as noisy",

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from pages import studies
-from prony.faces.as_json import reading_json
 from prony.model.plan import Cell
 from prony.model.workload import OpenLoop
 from prony.report.document import Notes
+from prony.report.formats.as_json import reading_json
 from prony.report.study import study_report
+from report.page import studies
 
 WAITS_NS = 1_000_000
 

@@ -10,19 +10,19 @@ from jsonschema import Draft202012Validator
 
 from golden import build
 from mixes import LOAD, MS, SHOP, SLOW, study_of_mix
-from prony.analysis.missing import Missing
 from prony.archive import open_archive
 from prony.cli.report import report_data
-from prony.errors import ArchiveError
-from prony.faces.csv_files import write_csv
-from prony.faces.markdown import markdown
-from prony.faces.schema import report_schema
+from prony.core.errors import ArchiveError
+from prony.figures.missing import Missing
 from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder
-from prony.page.study import page_of_study
 from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
 from prony.report.brief import brief_report
+from prony.report.formats.csv_files import write_csv
+from prony.report.formats.markdown import markdown
+from prony.report.formats.schema import report_schema
+from prony.report.page.study import page_of_study
 from prony.report.study import study_report
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
 from prony.model.facts import Fingerprint
 from prony.model.trial import Run, RunStatus
 from prony.reading.across import first_runs, stretches
 from prony.reading.study import read_archive
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 
 HOUR = 3600 * build.SECOND

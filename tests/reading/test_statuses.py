@@ -6,10 +6,10 @@ from jsonschema import Draft202012Validator
 from mixes import MS, study_of_groups, study_of_mix, study_of_statuses
 from prony.archive import open_archive
 from prony.cli.report import report_data
-from prony.faces.schema import report_schema
-from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
+from prony.report.formats.schema import report_schema
+from prony.report.page.study import page_of_study
 from prony.report.study import study_report
 
 

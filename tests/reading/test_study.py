@@ -6,7 +6,7 @@ import pytest
 
 from cells import cell_of
 from golden import build
-from prony.analysis.claim_parts import ClaimVerdict
+from prony.figures.claim_parts import ClaimVerdict
 from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Design, Plan

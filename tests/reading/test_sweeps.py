@@ -7,10 +7,11 @@ import pytest
 from cells import measured
 from golden import build, studies
 from golden.studies import with_levels
-from prony.analysis.compare import Terms, Verdict
-from prony.analysis.interactions import Dependent
 from prony.archive import open_archive
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
+from prony.core.units import MIB
+from prony.figures.statistics.compare import Terms, Verdict
+from prony.figures.statistics.interactions import Dependent
 from prony.model.plan import Cell
 from prony.model.sandbox import SandboxChoice
 from prony.model.trial import Failed
@@ -20,7 +21,6 @@ from prony.reading.study import read_archive
 from prony.reading.sweeps import sweeps_of
 from prony.report.brief import brief_report
 from prony.report.sections.sweeps import sweep_sections
-from prony.units import MIB
 
 LOAD = Workload(ClosedLoop(10), DurationStop(build.SECOND))
 # What blocks differ by, and noise that is the same for none of two subjects.

@@ -6,9 +6,9 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
+from prony.core.units import MIB
 from prony.reading.study import read_archive
 from prony.reading.traces import picked_trials, traces
-from prony.units import MIB
 
 LOAD = build.Workload(build.ClosedLoop(20), build.DurationStop(3 * build.SECOND))
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from golden import build
-from pages import studies
-from prony.faces.as_json import reading_json
 from prony.model.plan import Cell
+from prony.report.formats.as_json import reading_json
 from prony.report.study import study_report
+from report.page import studies
 
 LOAD = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
 MS = 1_000_000

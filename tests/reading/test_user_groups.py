@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 from mixes import GROUPS, study_of_groups
 from prony.archive import open_archive
 from prony.cli.report import report_data
-from prony.errors import ArchiveError
-from prony.faces.csv_files import write_csv
-from prony.faces.schema import report_schema
-from prony.page.study import page_of_study
+from prony.core.errors import ArchiveError
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
+from prony.report.formats.csv_files import write_csv
+from prony.report.formats.schema import report_schema
+from prony.report.page.study import page_of_study
 from prony.report.study import study_report
 
 

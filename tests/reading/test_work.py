@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from pages import studies
 from prony.model.plan import Cell
 from prony.reading.groups import unequal_replies
 from prony.report.diagnoses import cause_note
 from prony.report.sections.notes import work_notes
 from recordings import with_parts
+from report.page import studies
 
 LOAD = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
 

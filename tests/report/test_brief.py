@@ -11,12 +11,12 @@ from rich.console import Console
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
-from prony.faces.terminal import TerminalReporter
 from prony.model.plan import Design
 from prony.reading.study import read_archive
 from prony.report.brief import Places, brief_report
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
+from prony.report.formats.terminal import TerminalReporter
 from prony.report.study import study_report
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -6,9 +6,9 @@ import pytest
 
 from cli.test_report_sessions import session
 from prony.archive import open_archive
-from prony.faces.markdown import markdown
 from prony.model.claims import Claim, ClaimKind
 from prony.reading.study import read_archive
+from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 
 NOTE = "of one that would refute it by itself is wider than one of 95 %; that may leave the claim undecided"

@@ -6,12 +6,12 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
 from prony.model.plan import Design
 from prony.reading.brief import brief_of
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 
 FAILS = {"reset": 40}
 

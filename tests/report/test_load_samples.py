@@ -5,9 +5,9 @@ import io
 from rich.console import Console
 
 from golden import build
-from prony.faces.terminal import TerminalReporter
-from prony.model.shapes import encode
+from prony.model.json_codec import encode
 from prony.reading.load import read_load
+from prony.report.formats.terminal import TerminalReporter
 from prony.report.load import load_document
 from recordings import with_parts
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.missing import Missing
-from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
+from prony.figures.missing import Missing
+from prony.figures.summary import estimate_mean
 from prony.model.claims import Original
 from prony.reading.checks import beside
 from prony.reading.study import read_archive

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.claim_parts import ClaimVerdict
-from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.steady_state import Kind
 from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import RunFacts
 from prony.reading.study import read_archive, read_over, read_sessions
+from prony.report.formats.as_json import reading_json
 from prony.report.forms import about_percent, percent
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.pace import pace_notes

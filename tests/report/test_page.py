@@ -9,11 +9,11 @@ import pytest
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.faces.markdown import markdown
 from prony.model.facts import Fingerprint
-from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
+from prony.report.formats.markdown import markdown
+from prony.report.page.study import page_of_study
 from prony.report.publication import Redaction, redaction_for
 from prony.report.study import full_page
 

@@ -17,10 +17,9 @@ import mixes
 from cli import test_report_sessions
 from golden import build, generators, studies
 from modules import modules, tree
-from prony.analysis.validity import in_words
 from prony.archive import open_archive
-from prony.errors import FailureStage
-from prony.faces.as_json import document_json, reading_json
+from prony.core.errors import FailureStage
+from prony.figures.validity import in_words
 from prony.model.facts import (
     CodeKind,
     FoundRate,
@@ -39,6 +38,7 @@ from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
 from prony.report.brief import brief_report
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
+from prony.report.formats.as_json import document_json, reading_json
 from prony.report.publication import Redaction
 from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
+from prony.figures.summary import estimate_mean
 from prony.reading.study import read_archive
 from prony.report.sections.processes import processes
 

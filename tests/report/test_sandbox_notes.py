@@ -8,8 +8,8 @@ from pathlib import Path
 from golden import build
 from prony.archive import open_archive
 from prony.archive.codec import dump
+from prony.model.json_codec import encode
 from prony.model.sandbox import SandboxChoice
-from prony.model.shapes import encode
 from prony.reading.study import Reading, read_archive
 from prony.report.sections.sandbox import sandbox_notes
 

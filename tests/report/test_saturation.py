@@ -2,11 +2,11 @@
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.markdown import markdown
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.study import read_archive
+from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 
 # Replies in 2 s, by subject and connections.

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
+from prony.model.json_codec import decode
 from prony.model.limit import LimitKind
 from prony.model.recording import GeneratorMachine
-from prony.model.shapes import decode
 from prony.reading.senders import senders
 from prony.reading.study import read_archive
+from prony.report.formats.as_json import reading_json
 from prony.report.machines import machines_section
 from prony.report.sections.generators import senders_section
 from prony.report.study import study_report

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.accept_queue import SharedAddress
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
+from prony.figures.accept_queue import SharedAddress
 from prony.reading.study import read_archive
+from prony.report.formats.as_json import reading_json
 from prony.report.sections.processes import listeners
 
 

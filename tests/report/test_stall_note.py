@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study
-from prony.analysis.drift import Stall
 from prony.archive import open_archive
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
+from prony.figures.drift import Stall
 from prony.reading.study import read_archive
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 from prony.report.sections.notes import notes
 from prony.report.study import study_report
 

@@ -14,24 +14,24 @@ import pytest
 from rich.console import Console
 
 from golden import build, generators, studies
-from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import ArchiveError
-from prony.faces.as_json import document_json, reading_json
-from prony.faces.markdown import markdown
-from prony.faces.terminal import TerminalReporter
-from prony.listing.calibration import host_document
+from prony.cli.documents.calibration import host_document
+from prony.core.errors import ArchiveError
+from prony.figures.validity import in_words
 from prony.model.facts import Fingerprint, FoundRate, RateBoundary, RateStep, RunFacts, Unmet
+from prony.model.json_codec import encode
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import LogTail
 from prony.model.plan import Plan
 from prony.model.recording import Queue
-from prony.model.shapes import encode
 from prony.model.trial import Fault, FaultKind, Invalid
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import document_json, reading_json
+from prony.report.formats.markdown import markdown
+from prony.report.formats.terminal import TerminalReporter
 from prony.report.load import load_document
 from prony.report.sections.head import differences
 from prony.report.study import study_report

@@ -6,16 +6,16 @@ import pytest
 
 from diagnosis.test_conclusion import loaded, record
 from diagnosis.test_rules import CELL
-from pages import studies
 from prony.diagnosis import observe
 from prony.diagnosis.conclusion import conclude
 from prony.diagnosis.evidence import Evidence
-from prony.page.charts.threads import thread_times
-from prony.page.scene import scene_of
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import time_heading, time_rows, time_table
 from prony.report.document import Bars, Table
+from prony.report.page.charts.threads import thread_times
+from prony.report.page.scene import scene_of
 from prony.report.why import why_document
+from report.page import studies
 
 LOOKS = {"threads.looks": 50, "threads.sleep": 30, "threads.downstream": 10, "threads.awake": 10}
 SCHEDULED = {"threads.run_ns": 20, "threads.queue_ns": 5, "threads.alive_ns": 100}

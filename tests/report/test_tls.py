@@ -9,14 +9,14 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.errors import ArchiveError
-from prony.faces.as_json import reading_json
-from prony.faces.markdown import markdown
+from prony.core.errors import ArchiveError
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 from recordings import with_parts
 

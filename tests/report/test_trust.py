@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study
-from prony.analysis.drift import Drift
-from prony.analysis.power import Sight
 from prony.archive import open_archive
-from prony.faces.markdown import markdown
+from prony.figures.drift import Drift
+from prony.figures.statistics.power import Sight
 from prony.model.facts import AskedProgram
 from prony.reading.checks import Calibrations
 from prony.reading.study import Reading, read_archive
+from prony.report.formats.markdown import markdown
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.study import study_report
 

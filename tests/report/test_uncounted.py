@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from golden import build
-from prony.analysis.summary import TrialFigures
-from prony.analysis.validity import in_words
 from prony.archive import open_archive
+from prony.figures.summary import TrialFigures
+from prony.figures.validity import in_words
 from prony.model.observation import LogTail
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Outcome
 from prony.reading.study import Reading, read_archive

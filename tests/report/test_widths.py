@@ -10,11 +10,11 @@ from rich.console import Console
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.escapes import plain
-from prony.faces.terminal import TerminalReporter
+from prony.core.safe_text import plain
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table
+from prony.report.formats.terminal import TerminalReporter
 from prony.report.load import load_document
 from prony.report.study import study_report
 

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from prony.core.users import RunAs, resolve_user
 from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
-from prony.runas import RunAs, resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
 from prony.sandbox.choice import Absent

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from prony.core.users import RunAs
 from prony.model.sandbox import Network, SandboxChoice
-from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import CarryOver, carried_over, read_sockets

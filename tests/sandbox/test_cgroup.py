@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import prony
-from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Limits, NoCgroups
+from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import KernelFiles, find_hierarchies, parse_mark
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
+from prony.sandbox.cgroup.types import LIMITS, ControlGroup, Limits, NoCgroups
 from prony.sandbox.remains import Cleared, clear_subtrees
 
 from .subjects import eventually
@@ -313,7 +313,7 @@ def test_nothing_is_left_after_an_exception() -> None:
 
 OWNER = """
 import os, sys, time
-from prony.sandbox.cgroup.base import Limits
+from prony.sandbox.cgroup.types import Limits
 from prony.sandbox.linux import join
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
 group = open_cgroups().create("server")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prony.errors import HostError
-from prony.sandbox.cgroup.base import Counters, Limits, NoCgroups
+from prony.core.errors import HostError
+from prony.core.trees import remove_tree
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import Mark, find_hierarchies, own_mark, parse_flat, parse_mark
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
+from prony.sandbox.cgroup.types import Counters, Limits, NoCgroups
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.remains import clear_subtrees
-from prony.trees import remove_tree
 
 # What Linux 6.1 (v2) and 6.18 (v1) put into a group, as far as it is used.
 OF_V2 = {

@@ -31,7 +31,7 @@ import sys
 sys.path.insert(0, {source!r})
 import dataclasses, json, os, signal, subprocess, time, traceback
 from pathlib import Path
-from prony.sandbox.cgroup.base import Limits, NoCgroups
+from prony.sandbox.cgroup.types import Limits, NoCgroups
 from prony.sandbox.linux import join
 from prony.sandbox.cgroup.probe import probe_limits
 from prony.sandbox.remains import clear_subtrees

@@ -1,8 +1,8 @@
 import pytest
 
-from prony.errors import HostError, UsageError
+from prony.core.errors import HostError, UsageError
 from prony.model.sandbox import SandboxChoice, SandboxKind
-from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent, Available, Chosen, Wish, choose
 from prony.sandbox.groups import look
 

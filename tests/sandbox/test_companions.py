@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from prony.errors import SubjectError
+from prony.core.errors import SubjectError
 from prony.model.exchange import Check, Contract
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
-from prony.monitor.native import CompiledSource
-from prony.monitor.processes import ProcessMonitor
 from prony.sandbox.base import Sandbox
+from prony.sandbox.watch.native import CompiledSource
+from prony.sandbox.watch.processes import ProcessMonitor
 
 from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import prony
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.users import RunAs
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
-from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
-from prony.sandbox.cgroup.base import LIMITS, Limits
 from prony.sandbox.cgroup.files import own_mark
+from prony.sandbox.cgroup.types import LIMITS, Limits
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.container import inner_number
 from prony.sandbox.containers import image

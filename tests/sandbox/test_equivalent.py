@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from prony.host.cpus import Cpu
+from prony.machine.cpus import Cpu
 from prony.model.sandbox import Placement
 from prony.sandbox.placement import equivalent, place
 

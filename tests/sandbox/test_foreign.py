@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from prony.sandbox.cgroup.base import Counters, NoCgroups
 from prony.sandbox.cgroup.foreign import ForeignGroup, ForeignGroups
 from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
+from prony.sandbox.cgroup.types import Counters, NoCgroups
 
 
 @pytest.fixture

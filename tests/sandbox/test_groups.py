@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from prony.errors import HostError
+from prony.core.errors import HostError
 from prony.model.sandbox import LimitHolding, LimitState, SandboxChoice, SandboxKind
-from prony.sandbox.cgroup.base import LimitName, NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import LimitName, NoCgroups
 from prony.sandbox.groups import open_groups, require, states_by_affinity
 
 

@@ -10,6 +10,7 @@ from threading import Barrier
 import pytest
 from tests.sandbox.subjects import eventually, launch_script
 
+from prony.core.units import GIB, MIB
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox.base import Sandbox
@@ -23,7 +24,6 @@ from prony.sandbox.ceilings import (
     with_ceilings,
 )
 from prony.sandbox.supervisor import Growth, Use
-from prony.units import GIB, MIB
 
 MOST = Use(64 * MIB, 1000)
 

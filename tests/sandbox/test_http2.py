@@ -5,7 +5,7 @@ import time
 import pytest
 
 from http2_server import CERTIFICATES, reset, serving
-from prony.errors import EngineError
+from prony.core.errors import EngineError
 from prony.model.address import Address, Tls, Wire
 from prony.model.exchange import Request
 from prony.sandbox.exchange import BrokenReplyError, exchange, request_bytes

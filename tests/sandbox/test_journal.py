@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import prony
-from prony.runas import RunAs
+from prony.core.users import RunAs
 from prony.sandbox.identity import Identity, boot_id, identify
 from prony.sandbox.journal import Remains, RunFolder, clear_remains, open_run, record
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from prony.model.address import Address
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox import open_sandbox, process
 from prony.sandbox.journal import open_run
 python, mark, ordinary = sys.argv[1:]

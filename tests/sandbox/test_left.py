@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from prony.core.users import RunAs
 from prony.model.launch import StopRule
 from prony.model.sandbox import EngineSeat, Placement
-from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import Sandbox
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import prony
+from prony.core.users import RunAs
 from prony.model.sandbox import SandboxChoice
-from prony.runas import RunAs
 from prony.sandbox import describe, linux
 from prony.sandbox.choice import gain_namespaces
 
@@ -31,7 +31,7 @@ from prony.model.address import Address
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run
 user = resolve_user()

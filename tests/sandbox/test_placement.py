@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.errors import HostError
-from prony.host.cpus import Cpu
+from prony.core.errors import HostError
+from prony.machine.cpus import Cpu
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox.placement import place, place_in
 

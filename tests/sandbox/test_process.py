@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from prony.errors import HostError, SubjectError
+from prony.core.errors import HostError, SubjectError
+from prony.core.users import RunAs, own_folder
 from prony.model.address import Address, AddressKind
 from prony.model.exchange import Request
 from prony.model.launch import Launch, Readiness, StopRule
 from prony.model.sandbox import Network, Placement, SandboxChoice
-from prony.runas import RunAs, own_folder
 from prony.sandbox import describe, open_sandbox
 from prony.sandbox.base import Sandbox
 from prony.sandbox.exchange import Reply, exchange

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.scope import enter_scope, gain_cgroups, in_unit, scope_call
+from prony.sandbox.cgroup.types import NoCgroups
 
 # As systemd does: the unit is the one word that ends so.
 MOVES = 'for word; do case $word in *.scope) echo "0::/app.slice/$word" > {groups};; esac; done'

@@ -82,10 +82,10 @@ from prony.model.address import Address
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox import open_sandbox, process, supervisor
 from prony.sandbox.groups import look
-from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Wish, choose
 from prony.sandbox.groups import open_groups

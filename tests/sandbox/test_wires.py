@@ -8,7 +8,7 @@ import pytest
 from tests.sandbox.responders import READERS, answering, as_output
 from tests.sandbox.subjects import launch_script
 
-from prony.errors import EngineError
+from prony.core.errors import EngineError
 from prony.model.address import Address, Wire
 from prony.model.exchange import Check, Contract, Request
 from prony.model.launch import Readiness

@@ -7,8 +7,8 @@ import pytest
 from golden import build
 from prony.archive import create
 from prony.catalog.schema.loader import load_catalog
-from prony.plan import PlanOptions
-from prony.study.named import plan_of_study
+from prony.plan.build import PlanOptions
+from prony.study.study_plan import plan_of_study
 from scripts.loading import load
 
 claims = load("claims")

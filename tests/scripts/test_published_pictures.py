@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from prony.page.chart import COLOURS
+from prony.report.page.chart import COLOURS
 from scripts.loading import SCRIPTS
 
 DOCS = SCRIPTS.parent / "docs"

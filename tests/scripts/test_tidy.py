@@ -6,8 +6,8 @@ import re
 import pytest
 
 from golden import studies
-from prony.analysis.claim_parts import ClaimVerdict
 from prony.archive import open_archive
+from prony.figures.claim_parts import ClaimVerdict
 from prony.reading.study import read_archive, read_figures
 from prony.reading.traces import traces
 from scripts.loading import load

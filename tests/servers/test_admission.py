@@ -10,8 +10,8 @@ import pytest
 
 from commands import Prony
 from prony.archive import open_archive
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import NoCgroups
 
 pytestmark = pytest.mark.servers
 

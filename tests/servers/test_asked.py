@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.analysis.validity import asked_cpu_ns, subject_cpu_ns
+from prony.figures.trial_metrics import role_metrics, trial_metrics
+from prony.figures.validity import asked_cpu_ns, subject_cpu_ns
 from prony.model.trial import Ok
 from servers.cable import BRIEF
 from someones_service import free_port, service

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from commands import Prony, ended
-from prony.calibration.bench import Effort
-from prony.calibration.parts.overheads import METRICS
-from prony.calibration.run import Commission, run_calibration
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
+from prony.study.calibration.bench import Effort
+from prony.study.calibration.parts.overheads import METRICS
+from prony.study.calibration.run import Commission, run_calibration
 
 pytestmark = pytest.mark.servers
 

@@ -14,7 +14,7 @@ import pytest
 from commands import BESIDE, Prony, ended, passable_folder
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.schema.settings import speaks_tls
-from prony.check import names_to_check, subjects_to_check
+from prony.study.catalog_check import names_to_check, subjects_to_check
 from servers.catalog_passed import CHECKED, changed_entries, note_passed
 from servers.world import processes_of
 
@@ -58,7 +58,7 @@ LONGER = BESIDE.replace("= 200_000_000", "= 1_000_000_000")
 
 def single(program):
     """Return a program that takes names as they are: `gunicorn` is then that server, without its variants."""
-    patch = "import prony.check\nprony.check.names_to_check = lambda _, names: tuple(names)\nfrom prony.cli"
+    patch = "import prony.study.catalog_check\nprony.check.names_to_check = lambda _, names: tuple(names)\nfrom prony.cli"
     return program.replace("from prony.cli", patch, 1)
 
 

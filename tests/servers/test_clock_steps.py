@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from prony.archive import open_archive
-from prony.units import HOUR_NS, SECOND_NS
+from prony.core.units import HOUR_NS, SECOND_NS
 
 SHIM = Path(__file__).parent / "clock.c"
 HOUR_S, DAY_S = 3600, 86_400

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from commands import MAIN, OWN_CLAIM
-from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.analysis.validity import environment_fault, other_load
+from prony.figures.trial_metrics import role_metrics, trial_metrics
+from prony.figures.validity import environment_fault, other_load
 from prony.model.observation import Phase
 from prony.model.trial import FaultKind, Ok
 from servers.world import processes_of

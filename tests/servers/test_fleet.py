@@ -14,11 +14,11 @@ import pytest
 from commands import ended, eventually
 from dask_workers import are_there, secure_scheduler
 from prony.archive import open_archive
+from prony.core.temporary import clear_temporary
 from prony.engine.fleet.certificates import write_certificates
 from prony.model.limit import LimitKind
 from prony.model.sandbox import Network
 from prony.model.trial import Ok
-from prony.temporary import clear_temporary
 from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
 from sshd import ssh_server
 

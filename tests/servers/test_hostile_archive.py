@@ -13,7 +13,7 @@ import sys
 from prony import study
 from prony.archive import create
 from prony.cli import main
-from prony.host.fingerprint import fingerprint
+from prony.machine.fingerprint import fingerprint
 
 def begin(task, listener):
     create(task.out, task.plan, fingerprint(), task.cross_checks).close()

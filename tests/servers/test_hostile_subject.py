@@ -20,17 +20,17 @@ import pytest
 import prony as package
 from commands import BESIDE, Done, passable_folder
 from prony.archive import open_archive
+from prony.core.units import SECOND_NS
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import ExternalEngine
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.trial import Invalid
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.image import find_engine
-from prony.units import SECOND_NS
 
 APP = Path(__file__).parent / "hostile.py"
 NOBODY = 65534

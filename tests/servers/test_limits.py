@@ -7,8 +7,8 @@ import pytest
 from commands import BESIDE
 from prony.archive import open_archive
 from prony.model.trial import Failed, Ok
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.image import find_engine
 from servers.world import groups_of

@@ -10,9 +10,9 @@ import pytest
 
 from commands import ended, eventually
 from prony.catalog.schema.loader import BUILT_IN_SERVERS
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.files import parse_mark
 from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.image import find_engine
 from servers.world import groups_of, processes_of, world

@@ -3,11 +3,11 @@
 import pytest
 
 from commands import Prony, cache, folder, prony  # noqa: F401 - fixtures
-from prony.analysis.missing import Missing
 from prony.archive import open_archive
+from prony.core.units import SECOND_NS
+from prony.figures.missing import Missing
 from prony.model.trial import TrialRole
 from prony.reading.study import read_archive
-from prony.units import SECOND_NS
 
 pytestmark = [
     pytest.mark.quiet,

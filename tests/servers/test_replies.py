@@ -16,7 +16,7 @@ from commands import ended
 from prony.catalog.install.environment import Environment, EnvironmentRequest
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.loader import load_catalog
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from servers.nginx import free_ports
 
 # Each answers /early before it has read the body, /echo with the path and the body, /wall with a redirect to

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from prony.archive import open_archive
-from prony.errors import EngineError
-from prony.host.cpus import available_cpus
+from prony.core.errors import EngineError
+from prony.machine.cpus import available_cpus
 from prony.model.sandbox import Placement
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, CountStop

@@ -52,7 +52,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
 
 @pytest.mark.slow
 def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, trials):
-    from prony.schedule import block_order
+    from prony.plan.order import block_order
 
     command = (
         "run",

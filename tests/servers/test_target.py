@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from commands import eventually
-from prony.analysis.drift import machine_key
 from prony.archive import open_archive
-from prony.host.fingerprint import brief_fingerprint
+from prony.core.units import MIB
+from prony.figures.drift import machine_key
+from prony.machine.fingerprint import brief_fingerprint
 from prony.model.sandbox import LimitHolding, Network
 from prony.model.trial import Ok
-from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
-from prony.units import MIB
+from prony.sandbox.cgroup.types import NoCgroups
 from servers.cable import BRIEF, GENERATORS, commands_with, installed, unplug
 from sshd import ssh_server
 

@@ -67,7 +67,7 @@ def test_an_app_that_waits_gets_threads_and_an_interrupted_search_goes_on(prony,
 
 @pytest.mark.slow
 def test_gunicorn_reads_back_what_is_written_for_it(prony, folder):
-    from prony.survey.recipes import recipe_of
+    from prony.catalog.discover.recipes import recipe_of
     from prony.tune.space import Candidate
 
     (folder / "shop.py").write_text(APP)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from commands import BESIDE, ended, eventually
-from prony.errors import ExitCode
+from prony.core.errors import ExitCode
 from prony.model.trial import Ok
 from servers.world import processes_of
 

@@ -12,8 +12,8 @@ import pytest
 
 from commands import BESIDE, eventually
 from prony.archive import open_archive
+from prony.core.users import SUBJECT_PATH
 from prony.model.trial import Ok
-from prony.runas import SUBJECT_PATH
 
 pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.slow]
 

@@ -12,7 +12,7 @@ import pytest
 
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import ExitCode
+from prony.core.errors import ExitCode
 from prony.model.trial import Invalid, Ok, TrialRole
 
 ROOT = Path(__file__).resolve().parents[2]

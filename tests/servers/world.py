@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.errors import HostError
+from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import Mark, own_mark, parse_mark
 from prony.sandbox.containers.image import working_engines
 

@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 from html import unescape
 
-from prony.faces.as_json import document_json
-from prony.faces.markdown import markdown
+from prony.catalog.discover.recipes import recipe_of
 from prony.model.facts import FoundRate
-from prony.model.shapes import decode
-from prony.survey.recipes import recipe_of
-from prony.tune.answer import answer_document, knob_words
+from prony.model.json_codec import decode
+from prony.report.formats.as_json import document_json
+from prony.report.formats.markdown import markdown
+from prony.report.tune import answer_document, knob_words
 from prony.tune.race import Move, Recommendation, Stage, StageName, TuneWish, gain_of
 from prony.tune.reading import About, TuneReading, knob_effect, tune_reading
 from prony.tune.space import Candidate, Knobs, Machine

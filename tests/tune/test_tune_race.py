@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from benches import bench
-from prony.analysis.objective import parse_objective
+from prony.figures.objective import parse_objective
 from prony.tune.race import Move, StageName, TuneWish, broken, least_trials, race, survivors
 from prony.tune.space import Candidate, Knobs, Machine
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from prony.faces.as_json import document_json
-from prony.faces.terminal import TerminalReporter
-from prony.tune.answer import TryReading, TryVerdict, try_document, try_verdict
+from prony.report.formats.as_json import document_json
+from prony.report.formats.terminal import TerminalReporter
+from prony.report.tune import TryReading, TryVerdict, try_document, try_verdict
 from prony.tune.race import gain_of, log_ratios_by_block
 from prony.tune.reading import change_of_gain
 

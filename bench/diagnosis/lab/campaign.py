@@ -19,22 +19,22 @@ from lab.harm import harm_of
 from lab.kept import Kept, slimmed
 from lab.planting import HEALTHY, PlantingListener, plan_of_plant
 from lab.sessions import SessionFacts
-from prony.analysis.drift import WHAT_MATTERS, machine_key
 from prony.archive import open_archive
 from prony.catalog.schema.loader import Catalog
+from prony.core.errors import UsageError
+from prony.core.users import RunAs
+from prony.core.version import prony_version
 from prony.diagnosis.evidence import Evidence
-from prony.errors import UsageError
-from prony.host.fingerprint import brief_fingerprint
+from prony.figures.drift import WHAT_MATTERS, machine_key
+from prony.machine.fingerprint import brief_fingerprint
 from prony.model.facts import Unknown
 from prony.model.plan import Plan
 from prony.model.trial import FaultKind, Invalid, RunStatus, Trial, TrialRole
-from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.sandbox.linux import may_enter_networks
-from prony.study.base import Study, StudyListener
 from prony.study.extent import extent_of
 from prony.study.run import run_study
-from prony.version import prony_version
+from prony.study.task import Study, StudyListener
 
 FOLDER = Path(__file__).resolve().parent.parent
 """The catalogue of servers and apps that are there only to have a fault."""

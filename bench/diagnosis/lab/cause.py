@@ -11,8 +11,8 @@ from enum import Enum, StrEnum
 
 from lab.servers import CALIBRATED_ON, RULES_CHANGED_FOR, SERVERS, PlantedServer, ServerKind
 from lab.setup import Pair
+from prony.core.units import SECOND_NS
 from prony.diagnosis.kinds import Symptom
-from prony.units import SECOND_NS
 
 
 class Harm(StrEnum):

@@ -29,10 +29,10 @@ from prony.catalog.schema.loader import load_catalog
 from prony.cli.progress import StudyProgress
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import Terminated, say, show, terminate_as_interrupt
-from prony.errors import ExitCode, HostError, PronyError, UsageError
-from prony.runas import resolve_user
+from prony.core.errors import ExitCode, HostError, PronyError, UsageError
+from prony.core.units import parse_duration, seconds
+from prony.core.users import resolve_user
 from prony.study.extent import extent_of
-from prony.units import parse_duration, seconds
 
 _BLOCKS = 3
 _OUT = Path("planted-faults")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from lab.matrix import HEALTHY, Matrix
-from prony.model.shapes import Json
-from prony.page.chart import FONT, INK, PAPER, QUIET
+from prony.model.json_codec import Json
+from prony.report.page.chart import FONT, INK, PAPER, QUIET
 
 _CELL = 20
 _RIGHT, _WRONG, _NOTHING = "#1a7f37", "#cf222e", "#9a6700"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from lab.kept import Kept, decode_kept, encode_kept
 from lab.sessions import Session, SessionFacts
-from prony.drafts import write_whole_bytes
-from prony.errors import UsageError
-from prony.model.shapes import decode, encode
+from prony.core.atomic_files import write_whole_bytes
+from prony.core.errors import UsageError
+from prony.model.json_codec import decode, encode
 
 SUFFIX = ".jsonl.xz"
 _SESSION = "session"

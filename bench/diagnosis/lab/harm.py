@@ -13,12 +13,12 @@ from math import exp, fsum, inf, log, sqrt
 from types import MappingProxyType
 
 from lab.cause import Harm
-from prony.analysis.effects import student_t
-from prony.analysis.latency import read_distribution
-from prony.analysis.missing import Missing
-from prony.analysis.rates import rates_of
-from prony.analysis.resources import window_samples
-from prony.analysis.trial_metrics import trial_metrics
+from prony.figures.latency import read_distribution
+from prony.figures.missing import Missing
+from prony.figures.rates import rates_of
+from prony.figures.resources import window_samples
+from prony.figures.statistics.effects import student_t
+from prony.figures.trial_metrics import trial_metrics
 from prony.model.recording import Distribution, Recording
 from prony.model.trial import Ok, Trial
 

@@ -10,10 +10,6 @@ from statistics import fmean
 from lab.cause import Harm, PlanPart, Plant
 from lab.harm import hurts, mean_gain
 from lab.kept import Kept
-from prony.analysis.account import answered
-from prony.analysis.missing import Missing
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.trial_metrics import reply_bytes
 from prony.diagnosis import observe
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, conclude
 from prony.diagnosis.evidence import Confidence
@@ -25,6 +21,10 @@ from prony.diagnosis.moved_pages import PAGES_MOVED
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.stolen_time import STOLEN
 from prony.diagnosis.unequal_work import unequal_work
+from prony.figures.account import answered
+from prony.figures.missing import Missing
+from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.trial_metrics import reply_bytes
 from prony.model.recording import Recording
 
 MOST_OF_A_CPU = 0.1

@@ -14,19 +14,19 @@ from prony.archive.codec import (
     encode_subject,
     encode_workload,
 )
+from prony.core.errors import FailureStage
+from prony.core.units import KIB, MILLISECOND_NS
 from prony.diagnosis.connect_ladder import may_be_a_ladder
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.held_back import may_be_held_back
-from prony.errors import FailureStage
 from prony.model.facts import SubjectFacts, TrialFacts
+from prony.model.json_codec import OPTIONAL, Json, decode, encode
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Distributions, Recording
 from prony.model.sandbox import Placement, SandboxChoice, SandboxFacts
-from prony.model.shapes import OPTIONAL, Json, decode, encode
 from prony.model.trial import Failed, Invalid, Ok, SubjectRecord, Trial, TrialRole
 from prony.model.workload import EngineChoice
-from prony.units import KIB, MILLISECOND_NS
 
 # All of a window of nine seconds. Of a longer one both edges and some between: which workers came and went
 # is then known less well.

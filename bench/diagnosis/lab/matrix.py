@@ -16,8 +16,8 @@ from statistics import fmean
 
 from lab.cause import PlanPart, PlantedCause
 from lab.judge import JudgedPlant, Named
-from prony.analysis.failure_rates import clopper_pearson
 from prony.diagnosis.kinds import Symptom
+from prony.figures.statistics.failure_rates import clopper_pearson
 
 HEALTHY = "nothing"
 """The class of trials in which nothing is wrong, or named."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from lab.cause import Harm, PlanPart, PlantedCause
 from lab.servers import PlantedServer
 from lab.setup import Pair, PlantedSide, closed
+from prony.core.units import MIB, SECOND_NS
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
@@ -18,7 +19,6 @@ from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.memory_growth import MEMORY_GREW
 from prony.diagnosis.restarted import RESTARTED
 from prony.diagnosis.starvation import STARVED_BY_SLOTS
-from prony.units import MIB, SECOND_NS
 
 
 def _on_the_loop(server: PlantedServer, clients: int) -> Pair:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
+from prony.core.units import SECOND_NS
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU
 from prony.diagnosis.connection_cap import CONNECTION_CAP
@@ -18,7 +19,6 @@ from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.model.workload import Arrivals, OpenLoop
-from prony.units import SECOND_NS
 
 _LONG_QUEUE = 2048
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
+from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.debugging import DEBUGGING
 from prony.diagnosis.disk import DISK_WAITED
@@ -21,7 +22,6 @@ from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.restarted import RESTARTED
 from prony.diagnosis.still_cold import STILL_COLD
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
-from prony.units import MILLISECOND_NS, SECOND_NS
 
 _SLOTS = 8
 

@@ -16,18 +16,18 @@ from lab.setup import NeighbourOf, PlantedSide
 from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
-from prony.host.cpus import available_cpus
-from prony.kernel_settings import as_written
+from prony.core.sysctl import as_written
+from prony.core.units import SECOND_NS
+from prony.machine.cpus import available_cpus
 from prony.model.exchange import Check, Contract
+from prony.model.json_codec import Json
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import Network, Placement, SandboxChoice
-from prony.model.shapes import Json
 from prony.model.subject import Frontend, Interface, Subject
 from prony.model.trial import Trial
 from prony.model.workload import DurationStop, EngineChoice, Pacing, Workload
 from prony.sandbox.placement import place_in
-from prony.study.base import StudyListener
-from prony.units import SECOND_NS
+from prony.study.task import StudyListener
 
 HEALTHY, FAULTY = 0, 1
 """The cells of a plant's plan."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
+from prony.core.units import SECOND_NS
 from prony.model.workload import ClosedLoop, Loop, OpenLoop
-from prony.units import SECOND_NS
 
 CLOSED = ClosedLoop(20)
 

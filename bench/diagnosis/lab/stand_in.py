@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from prony.errors import HostError
-from prony.kernel_settings import as_written
+from prony.core.errors import HostError
+from prony.core.sysctl import as_written
 from prony.sandbox.linux import (
     NEW_NETWORK,
     enter_network,

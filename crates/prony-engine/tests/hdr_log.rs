@@ -1,4 +1,4 @@
-//! T26: the log of a load, as HdrHistogram's own library reads it. `tests/faces/test_hdr_log.py` makes it.
+//! T26: the log of a load, as HdrHistogram's own library reads it. `tests/report/formats/test_hdr_log.py` makes it.
 
 #![allow(clippy::unwrap_used)]
 

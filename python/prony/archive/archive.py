@@ -14,9 +14,9 @@ from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import from_columns, read_trial
 from prony.model.facts import Fingerprint
+from prony.model.json_codec import decode
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice
-from prony.model.shapes import decode
 from prony.model.trial import Run, SubjectRecord, TrialRecord, TrialRole
 from prony.model.workload import EngineChoice
 

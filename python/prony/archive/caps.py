@@ -20,11 +20,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from prony.archive.database import columns
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
+from prony.core.units import KIB, MIB
 from prony.model.observation import Sample
 from prony.model.plan import Cell
 from prony.model.trial import Trial
-from prony.units import KIB, MIB
 
 MOST_ROWS: Mapping[str, int] = MappingProxyType(
     {"meta": 1, "plan": 1, "run": 1000, "cell": 2000, "subject": 1000, "trial": 10_000}

@@ -20,9 +20,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from prony.archive.guard import limit
-from prony.errors import ArchiveError, explained
-from prony.escapes import shortened
-from prony.units import MIB
+from prony.core.errors import ArchiveError, explained
+from prony.core.safe_text import shortened
+from prony.core.units import MIB
 
 _AT_LEAST_S = 8.0
 _FOR_EACH_MIB_S = 2.0

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.errors import ArchiveError, UsageError
-from prony.escapes import shortened
-from prony.units import GIB, HOUR_NS, KIB, MIB
+from prony.core.errors import ArchiveError, UsageError
+from prony.core.safe_text import shortened
+from prony.core.units import GIB, HOUR_NS, KIB, MIB
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
 FORMAT_VERSION = 1

@@ -28,9 +28,9 @@ from pathlib import Path
 from tempfile import mkstemp
 
 from prony.archive.database import Deadline, open_database
-from prony.errors import ArchiveError
-from prony.temporary import temporary_folder
-from prony.units import GIB, MIB
+from prony.core.errors import ArchiveError
+from prony.core.temporary import temporary_folder
+from prony.core.units import GIB, MIB
 
 _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal, and of a super-journal's name at its end
 _HEADER = struct.Struct(">8sIIIII")  # magic, records, nonce, pages before, bytes of a sector, of a page

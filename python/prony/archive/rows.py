@@ -16,9 +16,10 @@ from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import check_steps, dump, load_object, load_value, masked_load
 from prony.archive.database import columns
 from prony.archive.guard import check_histogram, inflate_log
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
+from prony.model.json_codec import Json, decode, encode
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, Slice, ThreadUsage
 from prony.model.recording import (
     Distribution,
@@ -28,7 +29,6 @@ from prony.model.recording import (
     decode_recording,
     times_of,
 )
-from prony.model.shapes import Json, decode, encode
 from prony.model.trial import (
     Failed,
     Fault,

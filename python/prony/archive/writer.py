@@ -22,13 +22,13 @@ from prony.archive.database import open_database, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import columns_of, insert_row, insert_slices, insert_trial, latest_trial
-from prony.errors import ArchiveError
+from prony.core.errors import ArchiveError
+from prony.core.version import prony_version
 from prony.model.facts import Fingerprint, RunFacts
+from prony.model.json_codec import Json, encode
 from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
-from prony.model.shapes import Json, encode
 from prony.model.trial import RunStatus, SubjectRecord, Trial, TrialRole
-from prony.version import prony_version
 
 
 class ArchiveWriter:

@@ -8,7 +8,7 @@ trials or reports.
 from functools import partial
 from pathlib import Path
 
-from prony.errors import explained
+from prony.core.errors import explained
 
 DATA = Path(__file__).parent
 """The folder with the data that comes with Prony."""

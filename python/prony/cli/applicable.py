@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 if TYPE_CHECKING:
     from prony.cli.run_options import RunOptions

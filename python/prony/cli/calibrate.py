@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from prony.cli.flat import flattened, option
 from prony.cli.options import MAX_SEED, run_as_option, share_cpus_option
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
-from prony.errors import ExitCode
-from prony.units import seconds
+from prony.core.errors import ExitCode
+from prony.core.units import seconds
 
 if TYPE_CHECKING:
-    from prony.calibration.bench import Effort
-    from prony.calibration.result import Calibration
-    from prony.calibration.run import Commission
+    from prony.study.calibration.bench import Effort
+    from prony.study.calibration.result import Calibration
+    from prony.study.calibration.run import Commission
 
 EPILOG = """\
 Examples:
@@ -45,13 +45,13 @@ def calibrate(asked: CalibrateOptions) -> int:
 
     The cache keeps the result until the machine changes; `prony host` shows it, and studies cite it.
     """
-    from prony.calibration.bench import QUICK, USUAL
-    from prony.calibration.result import keep, to_json
-    from prony.calibration.run import Commission
-    from prony.faces.terminal import TerminalReporter
-    from prony.listing.calibration import calibration_document
-    from prony.runas import resolve_user
+    from prony.cli.documents.calibration import calibration_document
+    from prony.core.users import resolve_user
+    from prony.report.formats.terminal import TerminalReporter
     from prony.sandbox.choice import gain_namespaces
+    from prony.study.calibration.bench import QUICK, USUAL
+    from prony.study.calibration.result import keep, to_json
+    from prony.study.calibration.run import Commission
 
     gain_namespaces()
     user = resolve_user(asked.run_as)
@@ -71,8 +71,8 @@ def calibrate(asked: CalibrateOptions) -> int:
 
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return the result, or the exit status of an interruption."""
-    from prony.calibration.run import run_calibration as run
     from prony.cli.progress import StudyProgress
+    from prony.study.calibration.run import run_calibration as run
 
     each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
     with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from prony.cli.talk import show
-from prony.runas import RunAs, resolve_user
+from prony.core.users import RunAs, resolve_user
 
 EPILOG = """\
 Examples:
@@ -23,9 +23,9 @@ def clean(
     ] = None,
 ) -> None:
     """End processes and remove files of interrupted runs; archives are never touched."""
+    from prony.core.temporary import clear_temporary
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
-    from prony.temporary import clear_temporary
 
     user = resolve_user(run_as)
     for remains in clear_remains(user):
@@ -51,9 +51,9 @@ def _free(user: "RunAs") -> None:
     *Errors*: HostError while another Prony uses it for a measurement.
     """
     from prony.catalog.install.status import cache_items, remove
-    from prony.host.claim import claim_machine
+    from prony.core.units import format_bytes
+    from prony.machine.claim import claim_machine
     from prony.sandbox.containers.image import remove_images
-    from prony.units import format_bytes
 
     with claim_machine():
         if images := remove_images():

@@ -12,12 +12,12 @@ from prony.cli.flat import flattened, option
 from prony.cli.options import write_answer, write_output
 from prony.cli.pages import proved
 from prony.cli.patience import read_file, with_patience
-from prony.errors import ExitCode, UsageError
+from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.analysis.change import ChangeLimit
-    from prony.analysis.summary import CellSummary
-    from prony.analysis.versus import Match, Versus
+    from prony.figures.change import ChangeLimit
+    from prony.figures.summary import CellSummary
+    from prony.figures.versus import Match, Versus
     from prony.reading.study import Reading
 
 EPILOG = """\
@@ -82,9 +82,9 @@ def compare(
 
 
 def _write(found: "Versus", asked: CompareOptions, *, is_said: bool) -> None:
-    from prony.faces.junit import junit
-    from prony.faces.markdown import markdown
     from prony.report.compare import compare_document
+    from prony.report.formats.junit import junit
+    from prony.report.formats.markdown import markdown
     from prony.report.publication import redaction_of_loads
 
     if not is_said:
@@ -116,7 +116,7 @@ def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *
 
 
 def _limit(text: str) -> "ChangeLimit":
-    from prony.analysis.change import parse_limit
+    from prony.figures.change import parse_limit
 
     try:
         return parse_limit(text)
@@ -125,7 +125,7 @@ def _limit(text: str) -> "ChangeLimit":
 
 
 def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
-    from prony.analysis.versus import matches
+    from prony.figures.versus import matches
 
     reading = read_file(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
@@ -149,7 +149,7 @@ def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
 def _archives(
     first: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool
 ) -> "Versus":
-    from prony.analysis.versus import matches
+    from prony.figures.versus import matches
 
     second = Path(others[0])
     before, after = read_file(first, force=force), read_file(second, force=force)
@@ -165,8 +165,8 @@ def _archives(
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
-    from prony.analysis.drift import comparable
-    from prony.analysis.versus import differing_parts
+    from prony.figures.drift import comparable
+    from prony.figures.versus import differing_parts
 
     machines = [
         f"{one.name}: {one.a} and {one.b}" for one in comparable(before.fingerprint, after.fingerprint)
@@ -184,8 +184,8 @@ def _compared(
     is_paired: bool,
     forced: tuple[str, ...] = (),
 ) -> "Versus":
-    from prony.analysis.change import held
-    from prony.analysis.versus import UNPAIRED, Versus, compared_loads, then_of
+    from prony.figures.change import held
+    from prony.figures.versus import UNPAIRED, Versus, compared_loads, then_of
     from prony.reading.groups import terms
 
     first, second = sides

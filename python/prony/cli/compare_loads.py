@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.errors import UsageError
-from prony.units import MIB
+from prony.core.errors import UsageError
+from prony.core.units import MIB
 
 if TYPE_CHECKING:
-    from prony.analysis.change import ChangeLimit
-    from prony.analysis.saved_loads import SavedLoad, SavedLoads
-    from prony.analysis.versus import Versus
+    from prony.figures.change import ChangeLimit
+    from prony.figures.saved_loads import SavedLoad, SavedLoads
+    from prony.figures.versus import Versus
 
 # A load of a day has 86,400 seconds of some hundred bytes each; read as JSON it takes ten times as much.
 _MOST_BYTES = 64 * MIB
@@ -42,8 +42,8 @@ def compared_saved_loads(
     """
     from dataclasses import replace
 
-    from prony.analysis.change import held
-    from prony.analysis.saved_loads import compare_saved_loads
+    from prony.figures.change import held
+    from prony.figures.saved_loads import compare_saved_loads
 
     sides = _side(first), _side(second)
     differ = tuple(dict.fromkeys(_differences(sides)))
@@ -57,7 +57,7 @@ def compared_saved_loads(
 
 
 def _differences(sides: Sequence["SavedLoads"]) -> Iterator[str]:
-    from prony.analysis.saved_loads import differing_loads
+    from prony.figures.saved_loads import differing_loads
 
     every = [load for side in sides for load in side.loads.values()]
     for one in every[1:]:
@@ -65,14 +65,14 @@ def _differences(sides: Sequence["SavedLoads"]) -> Iterator[str]:
 
 
 def _side(path: Path) -> "SavedLoads":
-    from prony.analysis.saved_loads import SavedLoads
+    from prony.figures.saved_loads import SavedLoads
 
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     return SavedLoads(str(path), {str(file): _load(file) for file in files})
 
 
 def _load(file: Path) -> "SavedLoad":
-    from prony.analysis.saved_loads import decode_saved_load
+    from prony.figures.saved_loads import decode_saved_load
 
     try:
         if not file.is_file():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.talk import show
-from prony.errors import ExitCode, UsageError
+from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import ProcessEntry
@@ -42,10 +42,10 @@ def doctor(
     from prony.catalog.install.status import has_python, works
     from prony.catalog.install.system import advise, find_system
     from prony.catalog.schema.loader import load_catalog
-    from prony.faces.terminal import TerminalReporter
-    from prony.listing.servers import advice_document
+    from prony.cli.documents.servers import advice_document
+    from prony.core.users import resolve_user
     from prony.model.shown import json_of
-    from prony.runas import resolve_user
+    from prony.report.formats.terminal import TerminalReporter
 
     known = load_catalog(tuple(catalog or ()))
     found = _entries(known, names) if names else known.entries()

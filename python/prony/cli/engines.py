@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.talk import show
-from prony.errors import EngineError
+from prony.core.errors import EngineError
 
 if TYPE_CHECKING:
     from prony.engine.external.tool import Tool

@@ -22,8 +22,8 @@ def env(
 ) -> None:
     """Show the content of Prony's cache; `prony clean` empties it."""
     from prony.catalog.install.status import cache_items
-    from prony.runas import resolve_user
-    from prony.units import format_bytes
+    from prony.core.units import format_bytes
+    from prony.core.users import resolve_user
 
     user = resolve_user(run_as)
     items = cache_items(user.cache)

@@ -22,13 +22,13 @@ def host(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show this machine, what it lacks, with the command that fixes it, and what Prony costs here."""
-    from prony.analysis.drift import machine_key
-    from prony.calibration.result import kept
-    from prony.host.facts.activity import watch_machine
-    from prony.host.fingerprint import fingerprint
-    from prony.host.preflight import Demand, preflight
-    from prony.listing.calibration import host_document, host_json
-    from prony.runas import resolve_user
+    from prony.cli.documents.calibration import host_document, host_json
+    from prony.core.users import resolve_user
+    from prony.figures.drift import machine_key
+    from prony.machine.facts.activity import watch_machine
+    from prony.machine.fingerprint import fingerprint
+    from prony.machine.preflight import Demand, preflight
+    from prony.study.calibration.result import kept
 
     seen = watch_machine()
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
@@ -36,6 +36,6 @@ def host(
     if as_json:
         show(json.dumps(host_json(facts, checks, calibration), indent=2))
         return
-    from prony.faces.terminal import TerminalReporter
+    from prony.report.formats.terminal import TerminalReporter
 
     TerminalReporter().write(host_document(facts, checks, calibration))

@@ -44,11 +44,12 @@ from prony.cli.options import (
 from prony.cli.request_files import FileOptions, RequestFiles, expected_of, paths_of, request_of
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
+from prony.core.errors import ExitCode, UsageError
+from prony.core.units import SECOND_NS, format_duration, seconds
 from prony.engine.target import LoadTarget, target_of
 from prony.engine.ways import Way, password_in, without_credentials
-from prony.errors import ExitCode, UsageError
 from prony.model.address import Address
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.model.workload import (
     ClosedLoop,
     ConnectionStage,
@@ -62,12 +63,11 @@ from prony.model.workload import (
     RateStage,
     Workload,
 )
-from prony.units import SECOND_NS, format_duration, seconds
 
 if TYPE_CHECKING:
-    from prony.analysis.load_pairs import LoadSide
-    from prony.analysis.objective import Condition
-    from prony.engine.base import Engine
+    from prony.engine.generator import Engine
+    from prony.figures.load_pairs import LoadSide
+    from prony.figures.objective import Condition
     from prony.model.recording import Recording
     from prony.reading.load import LoadReading
 
@@ -272,7 +272,7 @@ def _generator(
 def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> Workload:
     """Return the load as one of the groups of users that a file describes."""
     from prony.cli.request_files import user_groups
-    from prony.workloads import users_of
+    from prony.plan.loads import users_of
 
     not_among = ["fleet", "latencies"]
     if isinstance(workload.loop, ClosedLoop):
@@ -317,7 +317,7 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
 
 
 def _side(url: str, asked: _Asked) -> "LoadSide":
-    from prony.analysis.load_pairs import LoadSide
+    from prony.figures.load_pairs import LoadSide
 
     return LoadSide(without_credentials(url), *asked.load(url))
 
@@ -329,9 +329,9 @@ def _compared(
     output: ResultOptions,
     own: RequestFiles,
 ) -> int:
-    from prony.analysis.load_pairs import PairedLoads
     from prony.cli.load_pairs import compare_loads, why_long_windows
     from prony.engine.process import LocalEngine
+    from prony.figures.load_pairs import PairedLoads
     from prony.study.rounds import LEAD_NS, WINDOW_NS
 
     engine = LocalEngine(_engine(pace), requests=own.open_files)
@@ -416,7 +416,7 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
 
 
 def _condition(text: str) -> "Condition":
-    from prony.analysis.load_condition import parse_load_condition
+    from prony.figures.load_condition import parse_load_condition
 
     try:
         return parse_load_condition(text)
@@ -456,13 +456,13 @@ def _measured(workload: Workload, address: Address, engine: "Engine", metrics: P
 def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
     from prony.cli.load_statuses import status_lines
-    from prony.faces.as_json import document_json
-    from prony.faces.csv_files import interval_log
     from prony.reading.load import read_load
+    from prony.report.formats.as_json import document_json
+    from prony.report.formats.csv_files import interval_log
 
     reading = read_load(recording, conditions)
     if output.json_to != "-":
-        from prony.faces.terminal import TerminalReporter
+        from prony.report.formats.terminal import TerminalReporter
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
@@ -472,7 +472,7 @@ def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: Re
     if output.hdr_log is not None:
         write_output(interval_log(recording), str(output.hdr_log))
     if output.html_to is not None:
-        from prony.page.load import page_of_load
+        from prony.report.page.load import page_of_load
 
         write_html(page_of_load(reading), output.html_to)
     if output.json_to is not None:

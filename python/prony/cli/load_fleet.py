@@ -4,10 +4,10 @@ from dataclasses import replace
 from os import sched_getaffinity
 
 from prony.cli.load_options import FleetOptions, PaceOptions
+from prony.core.errors import UsageError
 from prony.engine.allowed_hosts import is_loopback
-from prony.engine.base import Engine
 from prony.engine.fleet.address import Fleet, fleet_of
-from prony.errors import UsageError
+from prony.engine.generator import Engine
 from prony.model.address import Address, AddressKind
 from prony.model.workload import EngineChoice, Pacing
 

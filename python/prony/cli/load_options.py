@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from prony.cli.flat import option
 from prony.cli.options import MAX_SEED, MAX_THREADS, certificates_option, pacing_option, timeout_option
-from prony.engine.base import OnLoss
+from prony.core.errors import UsageError
+from prony.engine.generator import OnLoss
 from prony.engine.target import HttpForm
 from prony.engine.ways import Way, connect_to_of, each, proxy_of, resolve_of
-from prony.errors import UsageError
 from prony.model.address import KEEPING, HttpVersion, Wire
 from prony.model.workload import MAX_HOPS, MAX_STREAMS, Arrivals, Pacing
 

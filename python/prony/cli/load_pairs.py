@@ -6,18 +6,18 @@ from dataclasses import replace
 from random import Random
 from time import monotonic
 
-from prony.analysis.load_pairs import LoadPair, LoadSide, PairedLoads, compare_load_pairs
 from prony.cli.load_progress import SAY_EVERY_S, LoadProgress
 from prony.cli.options import write_answer
 from prony.cli.talk import say
-from prony.engine.base import Engine
-from prony.errors import ExitCode
+from prony.core.errors import ExitCode
+from prony.core.units import format_duration
+from prony.engine.generator import Engine
+from prony.figures.load_pairs import LoadPair, LoadSide, PairedLoads, compare_load_pairs
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import DurationStop, OpenLoop
 from prony.report.compare import compare_document
 from prony.study.rounds import LEAD_NS, WINDOW_NS, mean_reply_ns, why_long
-from prony.units import format_duration
 
 
 def why_long_windows(sides: Sequence[LoadSide], engine: Engine) -> str | None:

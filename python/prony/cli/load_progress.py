@@ -21,10 +21,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from prony.cli.talk import say
-from prony.escapes import escaped, escaped_lines
-from prony.model.shapes import Json
+from prony.core.safe_text import escaped, escaped_lines
+from prony.core.units import SECOND_NS, format_count, format_duration, format_rate
+from prony.model.json_codec import Json
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Workload
-from prony.units import SECOND_NS, format_count, format_duration, format_rate
 
 if TYPE_CHECKING:
     from rich.live import Live

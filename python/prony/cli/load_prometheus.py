@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from prony.cli.options import check_output, write_output
 from prony.cli.talk import say
-from prony.errors import UsageError
-from prony.model.shapes import Json
+from prony.core.errors import UsageError
+from prony.model.json_codec import Json
 
 if TYPE_CHECKING:
     from prony.model.recording import Recording
@@ -61,12 +61,12 @@ class PrometheusFile:
     def finish(self, recording: "Recording") -> None:
         """Write the whole load. *Errors*: UsageError for a file that cannot be written."""
         if self._path is not None:
-            from prony.faces.prometheus import ended_metrics
+            from prony.report.formats.prometheus import ended_metrics
 
             self._write(ended_metrics(recording))
 
     def _show(self, event: Json, *, is_running: bool) -> None:
-        from prony.faces.prometheus import progress_metrics
+        from prony.report.formats.prometheus import progress_metrics
 
         try:
             self._write(progress_metrics(event, is_running=is_running))

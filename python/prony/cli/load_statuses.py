@@ -9,8 +9,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prony.analysis.account import are_redirects
-from prony.units import format_count
+from prony.core.units import format_count
+from prony.figures.account import are_redirects
 
 if TYPE_CHECKING:
     from prony.model.recording import Recording

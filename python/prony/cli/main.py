@@ -26,8 +26,8 @@ import typer
 from typer.core import TyperCommand
 
 from prony.cli.talk import say, show, status_of
-from prony.errors import ExitCode, HostError, PronyError, UsageError
-from prony.glossary import PLACE, terms_in
+from prony.core.errors import ExitCode, HostError, PronyError, UsageError
+from prony.core.glossary import PLACE, terms_in
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter

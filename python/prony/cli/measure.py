@@ -16,11 +16,11 @@ from prony.cli.patience import read_file
 from prony.cli.run_checks import cpus_of, placement_of
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
-from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
-from prony.factors import grid_words
+from prony.core.errors import ArchiveError, ExitCode, HostError, SubjectError
+from prony.core.units import format_duration, seconds
 from prony.model.facts import Fingerprint, Floor
 from prony.model.trial import Ok, Trial, TrialRole
-from prony.units import format_duration, seconds
+from prony.plan.factors import grid_words
 
 if TYPE_CHECKING:
     from prony.archive import Archive
@@ -32,8 +32,8 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
     a cache has none, and reads all the same.
     """
-    from prony.calibration.result import kept_floors
-    from prony.runas import resolve_user
+    from prony.core.users import resolve_user
+    from prony.study.calibration.result import kept_floors
 
     try:
         return kept_floors(resolve_user().cache, fingerprint)
@@ -165,7 +165,7 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
     """Return whether each trial is ok, and its valid replies where it counts, if only as a bound; the last of
     several attempts decides.
     """
-    from prony.analysis.validity import disturbed_reach
+    from prony.figures.validity import disturbed_reach
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
     for record in archive.trials():
@@ -195,7 +195,7 @@ def _has_qualified(out: Path) -> bool:
 
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, without starting anything."""
-    from prony.assembly import command_line
+    from prony.study.assembly import command_line
     from prony.study.extent import extent_of, number_of
 
     plan = task.plan
@@ -230,11 +230,11 @@ _USUAL_NOISE = (0.02, 0.05)
 
 def _power(plan: "Plan") -> "Iterator[str]":
     """Yield the difference that the study will find under a primary load, by the machine's noise if known."""
-    from prony.analysis.answer import deciding_metrics
-    from prony.analysis.compare import LEAST_BLOCKS, few_sessions
-    from prony.analysis.noise_floor import floors_by_metric
-    from prony.analysis.power import foreseen, spread_of_floor
-    from prony.host.fingerprint import brief_fingerprint
+    from prony.figures.answer import deciding_metrics
+    from prony.figures.noise_floor import floors_by_metric
+    from prony.figures.statistics.compare import LEAST_BLOCKS, few_sessions
+    from prony.figures.statistics.power import foreseen, spread_of_floor
+    from prony.machine.fingerprint import brief_fingerprint
     from prony.study.extent import usual_levels, usual_noise
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]

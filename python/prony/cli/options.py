@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from prony.catalog import DATA
 from prony.cli.flat import option
 from prony.cli.talk import show, show_page
-from prony.drafts import write_whole
-from prony.errors import UsageError
+from prony.core.atomic_files import write_whole
+from prony.core.errors import UsageError
+from prony.core.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 from prony.model.exchange import (
     Request,
     as_sent,
@@ -30,7 +31,6 @@ from prony.model.exchange import (
     status_ranges,
 )
 from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, Pacing, RateStage
-from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from prony.report.document import Document
@@ -385,8 +385,8 @@ def write_answer(value: object, document: "Callable[[], Document]", json_to: str
     """Print a document, but beside JSON on standard output; write ``value`` as JSON to ``json_to``, if it is
     not null.
     """
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
+    from prony.report.formats.as_json import document_json
+    from prony.report.formats.terminal import TerminalReporter
 
     if json_to != "-":
         TerminalReporter().write_report(document())

@@ -6,18 +6,18 @@ from prony.cli.options import connections_of, duration_of, optional, rate_of, wa
 from prony.cli.request_files import expected_of, paths_of, request_of, user_groups
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
-from prony.errors import UsageError
+from prony.core.errors import UsageError
+from prony.core.units import SECOND_NS
 from prony.model.workload import Pacing
-from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
+    from prony.catalog.discover.sources import Program
+    from prony.catalog.discover.survey import Survey
     from prony.catalog.schema.loader import Catalog
     from prony.model.exchange import Request
     from prony.model.workload import MixPath
+    from prony.plan.document import WorkloadDocument
     from prony.study.own_app import OwnApp
-    from prony.study_document import WorkloadDocument
-    from prony.survey.sources import Program
-    from prony.survey.survey import Survey
 
 _REPEATS = 5
 _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
@@ -56,7 +56,7 @@ def own_app(
 
 def _load(options: RunOptions, paths: "tuple[MixPath, ...]") -> "WorkloadDocument":
     """Return the load as a study's file would say it."""
-    from prony.study_document import PathDocument, WorkloadDocument
+    from prony.plan.document import PathDocument, WorkloadDocument
 
     load, ask = options.load, options.ask
     rate, connections = optional(rate_of, "--rate", load.rate), _connections(load)

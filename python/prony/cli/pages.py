@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 from prony.cli.options import write_html
 from prony.cli.patience import archives_below
 from prony.cli.talk import say
-from prony.drafts import write_whole
-from prony.errors import HostError, UsageError
-from prony.version import own_command
+from prony.core.atomic_files import write_whole
+from prony.core.errors import HostError, UsageError
+from prony.core.version import own_command
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan
@@ -39,7 +39,7 @@ def write_page(file: Path, out: str, *, redact: bool = False, force: bool = Fals
 
 def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, Reading, Redaction | None]":
     """Return a page, what it is made of, and what was taken out, if it was."""
-    from prony.page.study import page_of_study
+    from prony.report.page.study import page_of_study
 
     (reading, found), redaction = _read(file, redact=redact, force=force)
     page = page_of_study(reading, found, passed_on=redact)
@@ -89,7 +89,7 @@ def write_figures(file: Path, folder: Path, *, redact: bool = False, force: bool
 
     *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
     """
-    from prony.page.pictures import pictures_of_study
+    from prony.report.page.pictures import pictures_of_study
 
     read, redaction = _read(file, redact=redact, force=force)
     write_pictures(pictures_of_study(*read), folder, redaction)
@@ -99,7 +99,7 @@ def write_pictures(
     files: Iterable[tuple[str, bytes]], folder: Path, redaction: "Redaction | None" = None
 ) -> None:
     """Write pictures, by name, into a new folder, whole or not at all; errors as `write_figures`."""
-    from prony.faces.csv_files import new_folder
+    from prony.report.formats.csv_files import new_folder
 
     with new_folder(folder, partial(proved, redaction=redaction)) as unfinished:
         for name, content in files:
@@ -111,8 +111,8 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
 
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
-    from prony.faces.csv_files import new_folder
-    from prony.page.several import index_entry, index_page
+    from prony.report.formats.csv_files import new_folder
+    from prony.report.page.several import index_entry, index_page
 
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:
@@ -142,7 +142,7 @@ def proved(text: str, redaction: "Redaction | None") -> str:
 
     *Errors*: HostError for one that has.
     """
-    from prony.page.markup import unpacked
+    from prony.report.page.markup import unpacked
 
     left = redaction and redaction.left_in(unpacked(text))
     if left:

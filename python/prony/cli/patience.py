@@ -12,10 +12,10 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from prony.deadline import cpu_deadline
-from prony.errors import ArchiveError, UsageError
-from prony.trees import walk
-from prony.units import MIB
+from prony.core.deadline import cpu_deadline
+from prony.core.errors import ArchiveError, UsageError
+from prony.core.trees import walk
+from prony.core.units import MIB
 
 if TYPE_CHECKING:
     from prony.reading.study import Reading

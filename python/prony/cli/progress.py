@@ -7,15 +7,15 @@ import time
 from collections import deque
 from typing import Self
 
-from prony.analysis.account import Tally, tally
-from prony.analysis.validity import disturbed_reach
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_progress import LiveLine, progress_bar
+from prony.core.units import format_count
+from prony.figures.account import Tally, tally
+from prony.figures.validity import disturbed_reach
+from prony.model.json_codec import Json
 from prony.model.plan import Cell
-from prony.model.shapes import Json
 from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
 from prony.study import StudyListener
-from prony.units import format_count
 
 _BAR_WIDTH = 24
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
 from prony.cli.talk import say
-from prony.errors import UsageError
+from prony.core.errors import UsageError
+from prony.core.units import SECOND_NS, parse_percent, seconds
 from prony.model.plan import Cell, Plan, Precision
-from prony.units import SECOND_NS, parse_percent, seconds
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -254,7 +254,7 @@ def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
         return ()
     from prony.engine.registry import open_engine
     from prony.model.workload import EngineChoice
-    from prony.plan import cross_check_cells
+    from prony.plan.build import cross_check_cells
 
     engines = tuple(name.strip() for name in names.split(",") if name.strip())
     for name in engines:

@@ -10,9 +10,9 @@ from pathlib import Path
 from prony.cli.flat import flattened, option
 from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
 from prony.cli.talk import say, show
-from prony.errors import ExitCode, UsageError
-from prony.model.shapes import Json
-from prony.units import parse_bytes
+from prony.core.errors import ExitCode, UsageError
+from prony.core.units import parse_bytes
+from prony.model.json_codec import Json
 
 EPILOG = """\
 Examples:

@@ -28,12 +28,11 @@ from prony.cli.pages import (
 )
 from prony.cli.patience import read_file, with_patience
 from prony.cli.talk import say, show
-from prony.errors import UsageError
-from prony.escapes import escaped
-from prony.model.shapes import Json
+from prony.core.errors import UsageError
+from prony.core.safe_text import escaped
+from prony.model.json_codec import Json
 
 if TYPE_CHECKING:
-    from prony.faces.over_sheets import Sheet
     from prony.model.plan import Plan
     from prony.model.trial import TrialRecord
     from prony.reading.across import SessionPart, Sessions
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
+    from prony.report.formats.over_sheets import Sheet
     from prony.report.publication import Redaction
 
 
@@ -89,7 +89,7 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
 
 def _write(several: _Several, output: SeveralShown) -> bool:
     """Write the files that are asked for; return whether there were any."""
-    from prony.faces.csv_files import write_sheets
+    from prony.report.formats.csv_files import write_sheets
 
     if output.csv_to is not None:
         write_sheets(several.sheets(), output.csv_to, partial(proved, redaction=several.redaction))
@@ -102,7 +102,7 @@ def _write(several: _Several, output: SeveralShown) -> bool:
 
 
 def _print(several: _Several, *, as_json: bool) -> None:
-    from prony.faces.terminal import TerminalReporter
+    from prony.report.formats.terminal import TerminalReporter
 
     if as_json:
         _show_data(several.data(), several.redaction)
@@ -137,10 +137,10 @@ def _differences(files: Sequence[Path]) -> list[str]:
 
 
 def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
-    from prony.faces.as_json import document_json
-    from prony.faces.over_sheets import session_sheets
-    from prony.page.pictures import pictures_of_sessions
-    from prony.page.several import page_of_sessions
+    from prony.report.formats.as_json import document_json
+    from prony.report.formats.over_sheets import session_sheets
+    from prony.report.page.pictures import pictures_of_sessions
+    from prony.report.page.several import page_of_sessions
     from prony.report.trend import sessions_report
 
     plan, found = _sessions(files, force=output.force, redact=output.redact)
@@ -182,10 +182,10 @@ def _read(file: Path, name: str, *, force: bool) -> "tuple[Plan, tuple[SessionPa
 
 
 def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
-    from prony.faces.as_json import document_json
-    from prony.faces.over_sheets import trend_sheets
-    from prony.page.pictures import pictures_of_trend
-    from prony.page.several import page_of_trend
+    from prony.report.formats.as_json import document_json
+    from prony.report.formats.over_sheets import trend_sheets
+    from prony.report.page.pictures import pictures_of_trend
+    from prony.report.page.several import page_of_trend
     from prony.report.trend import trend_document
 
     trend, redaction = _trend(files, force=output.force, redact=output.redact)
@@ -231,7 +231,7 @@ Examples:
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from prony.faces.schema import report_schema
+        from prony.report.formats.schema import report_schema
 
         show(json.dumps(report_schema(), indent=2))
         raise typer.Exit
@@ -325,7 +325,7 @@ def report(
     if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
-        from prony.faces.as_json import reading_json
+        from prony.report.formats.as_json import reading_json
 
         reading, redaction = _reading(file, force=force, redact=redact)
         _show_data(reading_json(reading), redaction)
@@ -340,8 +340,8 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
     that is no answer.
     """
     from prony.cli.tune_search import read_search
-    from prony.page.tune import page_of_tune
-    from prony.tune.answer import answer_document
+    from prony.report.page.tune import page_of_tune
+    from prony.report.tune import answer_document
 
     found = read_search(folder)
     if refused:
@@ -365,15 +365,15 @@ def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document
 
 
 def _write_document(document: "Document", out: str, redaction: "Redaction | None") -> None:
-    from prony.faces.markdown import markdown
+    from prony.report.formats.markdown import markdown
 
     write_output(proved(markdown(document).rstrip("\n"), redaction), out)
 
 
 def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
     from prony.archive import open_archive
-    from prony.faces.csv_files import write_csv
     from prony.reading.study import read_archive
+    from prony.report.formats.csv_files import write_csv
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
@@ -387,7 +387,7 @@ def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
 
 def report_data(file: Path) -> Json:
     """Return the report of an archive as data."""
-    from prony.faces.as_json import reading_json
+    from prony.report.formats.as_json import reading_json
 
     return reading_json(_reading(file, force=False)[0])
 
@@ -396,8 +396,8 @@ def show_report(file: Path, *, full: bool = False, force: bool = False, redact: 
     """Print the short report of an archive, and where the rest is; ``full``: the whole, of which the answer
     is the end. ``force``, ``redact``: as the options.
     """
-    from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
+    from prony.report.formats.terminal import TerminalReporter
     from prony.report.study import study_report
 
     reading, redaction = _reading(file, force=force, redact=redact)

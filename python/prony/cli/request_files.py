@@ -30,7 +30,7 @@ from prony.cli.options import (
     sha256_of,
     statuses_of,
 )
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.exchange import Check, Request, status_alone
 from prony.model.workload import (
     MAX_PATHS,
@@ -44,9 +44,9 @@ from prony.model.workload import (
 )
 
 if TYPE_CHECKING:
+    from prony.engine.requests_from.build import Requests
     from prony.model.plan import Plan
-    from prony.requests_from.build import Requests
-    from prony.study_document import UsersDocument, WorkloadDocument
+    from prony.plan.document import UsersDocument, WorkloadDocument
 
 
 class OrderOption(StrEnum):
@@ -173,7 +173,7 @@ class RequestFiles:
         return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
 
     def _compiled(self, path: Path, request: Request, paths: Sequence[MixPath]) -> "Requests":
-        from prony.requests_from.build import of_data, of_list
+        from prony.engine.requests_from.build import of_data, of_list
 
         is_list = self.options.requests_from is not None
         typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")
@@ -186,7 +186,7 @@ class RequestFiles:
 
     def of_study(self, study: str) -> "Callable[[WorkloadDocument, Workload], Workload]":
         """Return what reads the files that the loads of a study name, each from the study's own folder."""
-        from prony.workloads import expecting
+        from prony.plan.loads import expecting
 
         folder = Path(study).parent
 
@@ -342,7 +342,7 @@ def user_groups(file: Path) -> "tuple[UsersDocument, ...]":
     *Errors*: UsageError with all that is wrong with it.
     """
     from prony.catalog.schema.toml_source import SourceError, read_toml, validate
-    from prony.study_document import GroupsDocument
+    from prony.plan.document import GroupsDocument
 
     try:
         return validate(read_toml(file), GroupsDocument).groups

@@ -35,24 +35,24 @@ from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
 from prony.cli.variables import check_variables, refuse_masked, variables
-from prony.errors import ExitCode, UsageError
-from prony.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
+from prony.core.errors import ExitCode, UsageError
+from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from prony.catalog.discover.current import Current, FoundCurrent
+    from prony.catalog.discover.sources import Program
+    from prony.catalog.discover.survey import Survey
     from prony.catalog.schema.loader import Catalog
-    from prony.factors import Choice
     from prony.model.plan import Cell, Plan
     from prony.model.sandbox import SandboxKind
     from prony.model.workload import EngineChoice
-    from prony.plan import PlanOptions
+    from prony.plan.build import PlanOptions
+    from prony.plan.factors import Choice
     from prony.sandbox.choice import Chosen
     from prony.study import Study
     from prony.study.own_app import OwnApp
-    from prony.survey.current import Current, FoundCurrent
-    from prony.survey.sources import Program
-    from prony.survey.survey import Survey
 
 EPILOG = """\
 Examples:
@@ -124,9 +124,9 @@ def run(
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
+    from prony.catalog.discover.programs import usual_servers
     from prony.model.subject import Interface
-    from prony.study.found import app_folder, page_of, psgi_of
-    from prony.survey.programs import usual_servers
+    from prony.study.app_folder import app_folder, page_of, psgi_of
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
@@ -199,12 +199,12 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
-    from prony.calibration.result import kept_fitness
-    from prony.catalog.schema.asked import check_settings
-    from prony.plan import narrowed, with_generator
-    from prony.runas import resolve_user
+    from prony.catalog.schema.asked_settings import check_settings
+    from prony.core.users import resolve_user
+    from prony.plan.build import narrowed, with_generator
     from prony.study import Study
-    from prony.study.found import declared_in
+    from prony.study.app_folder import declared_in
+    from prony.study.calibration.result import kept_fitness
 
     rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
     user = resolve_user(options.sandbox.run_as, rules)
@@ -266,7 +266,7 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
 
 def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
     """Return for how many CPUs an answer on workers holds, where servers do not have all of them."""
-    from prony.host.cpus import available_cpus
+    from prony.machine.cpus import available_cpus
 
     if options.study is not None:
         return ()
@@ -309,7 +309,7 @@ def _has_usual_lengths(options: RunOptions) -> bool:
 
 
 def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":
-    from prony.study.named import sandbox_of_study
+    from prony.study.study_plan import sandbox_of_study
 
     return None if options.study is None else sandbox_of_study(options.study, known)
 
@@ -319,7 +319,7 @@ def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple
 
     *Errors*: UsageError for an unknown generator.
     """
-    from prony.study.named import checks_of_study
+    from prony.study.study_plan import checks_of_study
 
     typed = options.sure.cross_check
     if typed is not None or options.study is None or plan.design.find_rate:
@@ -351,7 +351,7 @@ def _plan_options(
     settings: "Mapping[str, Mapping[str, Choice]]",
 ) -> "PlanOptions":
     from prony.model.workload import EngineChoice
-    from prony.plan import PlanOptions
+    from prony.plan.build import PlanOptions
 
     engine = _engine(options)
     return PlanOptions(
@@ -400,7 +400,7 @@ def _engine(options: RunOptions) -> "EngineChoice":
 
     *Errors*: UsageError for a name that Prony does not know, or a command with unknown placeholders.
     """
-    from prony.engine.own import check_command
+    from prony.engine.own_program import check_command
     from prony.engine.registry import open_engine
     from prony.model.workload import EngineChoice
 
@@ -420,7 +420,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
 
     *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
     """
-    from prony.study.found import program_of, script_of, survey_of
+    from prony.study.app_folder import program_of, script_of, survey_of
 
     own = options.own
     if options.study is not None or own.app is None or own.app in known.apps:
@@ -445,8 +445,8 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
 
 def _today(options: RunOptions) -> "FoundCurrent":
     """Return the command by which the folder's app is served today."""
-    from prony.study.found import current_of
-    from prony.survey.current import ReadingAid
+    from prony.catalog.discover.current import ReadingAid
+    from prony.study.app_folder import current_of
 
     own = options.own
     known = variables(own.env or (), own.env_file)
@@ -482,8 +482,8 @@ def _plan(
     options: RunOptions, known: "Catalog", asked: "PlanOptions", wishes: "Sequence[OwnApp]"
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
-    from prony.study.named import plan_of_study
     from prony.study.own_app import plan_of_app
+    from prony.study.study_plan import plan_of_study
 
     if options.study is not None:
         return plan_of_study(options.study, known, asked), known

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.run_options import AppOptions
-from prony.errors import PronyError, UsageError
-from prony.escapes import escaped
+from prony.core.errors import PronyError, UsageError
+from prony.core.safe_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prony.catalog.schema.loader import Catalog
+    from prony.core.users import RunAs
     from prony.model.plan import Cell, Plan
     from prony.model.sandbox import Placement
-    from prony.runas import RunAs
 
 
 def placement_of(plan: "Plan") -> "Placement":
@@ -23,7 +23,7 @@ def placement_of(plan: "Plan") -> "Placement":
 
     *Errors*: HostError when there are too few.
     """
-    from prony.host.cpus import available_cpus
+    from prony.machine.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
     return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
@@ -34,8 +34,8 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
     *Errors*: as `placement_of`.
     """
-    from prony.host.cpus import available_cpus
-    from prony.study.base import placement_of_subject
+    from prony.machine.cpus import available_cpus
+    from prony.study.task import placement_of_subject
 
     cpus = available_cpus()
     return {

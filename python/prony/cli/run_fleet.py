@@ -5,8 +5,8 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
-from prony.errors import UsageError
-from prony.escapes import escaped
+from prony.core.errors import UsageError
+from prony.core.safe_text import escaped
 from prony.model.sandbox import Network, SandboxKind
 from prony.model.workload import ELSEWHERE, EngineChoice, is_fleet
 

@@ -22,10 +22,10 @@ from prony.cli.options import (
     timeout_option,
 )
 from prony.cli.sandbox_options import SandboxOptions
+from prony.core.users import expanded
 from prony.model.facts import CloseLook
 from prony.model.subject import Interface
 from prony.model.workload import MAX_STREAMS, Arrivals, Pacing
-from prony.runas import expanded
 
 # Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000

@@ -20,7 +20,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from prony.cli.talk import say, show
-from prony.drafts import write_whole_pieces
+from prony.core.atomic_files import write_whole_pieces
+from prony.core.errors import EngineError, PronyError, UsageError
+from prony.core.safe_text import escaped_lines, shortened
+from prony.core.units import MIB, format_bytes
+from prony.core.version import prony_version
 from prony.engine.answers import (
     MOST_LINE_BYTES,
     MOST_MESSAGES,
@@ -38,13 +42,9 @@ from prony.engine.fleet.hosts import TargetHost, target_host
 from prony.engine.fleet.member import facts
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import command_there, end_of, started_process
-from prony.errors import EngineError, PronyError, UsageError
-from prony.escapes import escaped_lines, shortened
+from prony.model.json_codec import Json
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json
-from prony.monitor.sock_diag import SockDiag
-from prony.units import MIB, format_bytes
-from prony.version import prony_version
+from prony.sandbox.watch.sock_diag import SockDiag
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog

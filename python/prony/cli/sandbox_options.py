@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prony.cli.flat import option
 from prony.cli.options import memory_of, optional, share_cpus_option, trust_build_option
-from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, SYSCTL, Choice, Value
-from prony.kernel_settings import why_not
+from prony.core.errors import UsageError
+from prony.core.sysctl import why_not
+from prony.core.units import parse_bytes, parse_count, parse_duration
+from prony.core.users import BuildRules
 from prony.model.sandbox import Network, SandboxChoice, SandboxKind
-from prony.runas import BuildRules
+from prony.plan.factors import OF_SANDBOX, SYSCTL, Choice, Value
 from prony.sandbox.choice import STRONGEST_FIRST, Chosen, Wish, choose, gain_namespaces
-from prony.units import parse_bytes, parse_count, parse_duration
 
 if TYPE_CHECKING:
-    from prony.sandbox.cgroup.base import LimitName
+    from prony.sandbox.cgroup.types import LimitName
 
 LEAST_CPUS = 0.01
 # As a study's file.

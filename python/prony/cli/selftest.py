@@ -21,15 +21,15 @@ from prony.cli.flat import flattened, option
 from prony.cli.options import MAX_SEED, duration_of, run_as_option, write_answer
 from prony.cli.patience import read_file
 from prony.cli.talk import say, status_of, terminate_as_interrupt
-from prony.errors import ExitCode, UsageError
-from prony.runas import resolve_user
-from prony.units import SECOND_NS, parse_percent
+from prony.core.errors import ExitCode, UsageError
+from prony.core.units import SECOND_NS, parse_percent
+from prony.core.users import resolve_user
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model.plan import Cell, Plan
     from prony.model.subject import Subject
-    from prony.plan import PlanOptions
+    from prony.plan.build import PlanOptions
     from prony.reading.study import Reading
     from prony.study import Study
 
@@ -63,7 +63,7 @@ def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Pla
 
     *Errors*: UsageError when the server serves several requests at once, or no fixed number.
     """
-    from prony.analysis.planted import APP
+    from prony.figures.planted import APP
 
     title = f"{server} with planted effects"
     plan = _alone("planted", title, (server, APP), same)
@@ -92,8 +92,8 @@ def _share(text: str) -> float:
 
 
 def _alone(kind: str, title: str, subject: tuple[str, str], same: Conditions) -> "Plan":
-    from prony.plan import make_plan
-    from prony.study_document import StudyDocument
+    from prony.plan.build import make_plan
+    from prony.plan.document import StudyDocument
 
     server, app = subject
     document = StudyDocument.model_validate(
@@ -114,7 +114,7 @@ def _named(cell: "Cell", number: int, label: str) -> "Cell":
 
 def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
     """Return the cell whose requests ask for this much work; the replies are equal."""
-    from prony.analysis.planted import work_path
+    from prony.figures.planted import work_path
 
     request = replace(cell.workload.request, path=work_path(work_us))
     named = _named(cell, number, f"{work_us} us")
@@ -216,7 +216,7 @@ def selftest(
         return _printed(kind, file, asked)
     from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
-    from prony.plan import PlanOptions
+    from prony.plan.build import PlanOptions
     from prony.study import Study
 
     chosen = chosen_sandbox(SandboxOptions(run_as=asked.run_as), own_app=False)
@@ -261,10 +261,10 @@ def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
 
 
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str | None) -> int:
-    from prony.analysis.compare import Terms
-    from prony.analysis.noise_floor import namesakes, procedures, self_tests
-    from prony.calibration.result import keep_floors
+    from prony.figures.noise_floor import namesakes, procedures, self_tests
+    from prony.figures.statistics.compare import Terms
     from prony.report.selftest import SelfTests, selftest_document
+    from prony.study.calibration.result import keep_floors
 
     found = namesakes([group.cells for group in reading.groups])
     if not found:
@@ -283,8 +283,8 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str 
 
 
 def _planted_status(file: Path, reading: "Reading", json_to: str | None) -> int:
-    from prony.analysis.compare import Verdict
-    from prony.analysis.planted import PlantedTests, planted
+    from prony.figures.planted import PlantedTests, planted
+    from prony.figures.statistics.compare import Verdict
     from prony.reading.groups import terms
     from prony.report.selftest import planted_document
 

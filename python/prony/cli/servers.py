@@ -18,8 +18,8 @@ import typer
 from prony.cli.flat import flattened, option
 from prony.cli.options import run_as_option, server_to, share_cpus_option, trust_build_option
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
-from prony.errors import ExitCode, UsageError
-from prony.host.cpus import available_cpus
+from prony.core.errors import ExitCode, UsageError
+from prony.machine.cpus import available_cpus
 from prony.model.subject import App, Interface, Subject
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> st
 
 
 def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "Deployment":
-    from prony.assembly import command_line
     from prony.catalog.launch.deployment import Deployment
-    from prony.catalog.schema.asked import check_taken
+    from prony.catalog.schema.asked_settings import check_taken
     from prony.cli.settings_option import single_settings_of
+    from prony.study.assembly import command_line
 
     entry, variant = known.find(server)
     typed = single_settings_of(asked.settings or ())
@@ -133,8 +133,8 @@ def _cell(name: str, cells: "Sequence[Cell]", file: Path) -> "Cell":
 
 
 def _stop(entry: "ServerEntry | None") -> "StopRule":
+    from prony.core.units import parse_duration
     from prony.model.launch import StopRule
-    from prony.units import parse_duration
 
     return StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)) if entry else StopRule()
 
@@ -253,8 +253,8 @@ def servers(
 
 
 def _list(known: "Catalog", names: Sequence[str], *, as_json: bool) -> None:
-    from prony.faces.terminal import TerminalReporter
-    from prony.listing.servers import server_document, server_json, servers_document
+    from prony.cli.documents.servers import server_document, server_json, servers_document
+    from prony.report.formats.terminal import TerminalReporter
     from prony.report.text import pointer
 
     # Of a server, a frontend or a service; a server's name wins.
@@ -299,11 +299,11 @@ def _check(known: "Catalog", names: tuple[str, ...], asked: ServersOptions) -> i
     from prony.sandbox.choice import gain_namespaces
 
     gain_namespaces()
-    from prony.check import ServerCheck, check_servers, names_to_check
+    from prony.cli.documents.servers import check_json, checks_document
     from prony.cli.progress import StudyProgress
-    from prony.faces.terminal import TerminalReporter
-    from prony.listing.servers import check_json, checks_document
-    from prony.runas import BuildRules, resolve_user
+    from prony.core.users import BuildRules, resolve_user
+    from prony.report.formats.terminal import TerminalReporter
+    from prony.study.catalog_check import ServerCheck, check_servers, names_to_check
 
     wanted = names_to_check(known, names)
     found: list[ServerCheck] = []

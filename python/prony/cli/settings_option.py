@@ -7,8 +7,8 @@
 import re
 from collections.abc import Callable, Sequence
 
-from prony.errors import UsageError
-from prony.factors import OF_APP, OF_SANDBOX, Choice, Value
+from prony.core.errors import UsageError
+from prony.plan.factors import OF_APP, OF_SANDBOX, Choice, Value
 
 
 def settings_of(

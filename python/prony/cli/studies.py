@@ -12,13 +12,13 @@ import typer
 from prony.cli.protocol import with_usual_pilot
 from prony.cli.request_files import RequestFiles
 from prony.cli.talk import show
-from prony.errors import ExitCode
+from prony.core.errors import ExitCode
 from prony.model.availability import INSTALLABLE, READY, Availability
 from prony.model.workload import EngineChoice, is_fleet
 
 if TYPE_CHECKING:
-    from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
+    from prony.figures.claim_needs import UnmetNeed
     from prony.model.plan import Cell, Plan
     from prony.report.studies import StudyView
 
@@ -41,8 +41,8 @@ def studies(
     """List the studies that Prony knows, or show some of them in full."""
     from prony.catalog.schema.loader import load_catalog
     from prony.catalog.schema.studies import built_in_studies
-    from prony.faces.as_json import study_json
-    from prony.faces.terminal import TerminalReporter
+    from prony.report.formats.as_json import study_json
+    from prony.report.formats.terminal import TerminalReporter
     from prony.report.studies import studies_document, study_page
     from prony.report.text import pointer
 
@@ -58,10 +58,10 @@ def studies(
 
 
 def _view(name: str, known: "Catalog") -> "StudyView":
-    from prony.plan import PlanOptions
+    from prony.plan.build import PlanOptions
     from prony.report.studies import StudyView
     from prony.study.extent import extent_of
-    from prony.study.named import checks_of_source, plan_of_source, study_source
+    from prony.study.study_plan import checks_of_source, plan_of_source, study_source
 
     source = study_source(name, known)
     document = source.document
@@ -88,8 +88,8 @@ def _view(name: str, known: "Catalog") -> "StudyView":
 
 def _unmet(plan: "Plan") -> "dict[str, UnmetNeed]":
     """Return the claims that the plan cannot test on the CPUs of this machine, with what they need."""
-    from prony.analysis.claim_needs import Cpus, planned, unmet
-    from prony.host.cpus import available_cpus
+    from prony.figures.claim_needs import Cpus, planned, unmet
+    from prony.machine.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
     # With one CPU a study runs only if it may share it.
@@ -106,7 +106,7 @@ def _here(
 ) -> "Mapping[str, Availability]":
     """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
-    from prony.runas import resolve_user
+    from prony.core.users import resolve_user
 
     user = resolve_user()
     entries = {

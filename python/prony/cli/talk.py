@@ -18,8 +18,8 @@ from functools import wraps
 from io import TextIOWrapper
 from types import FrameType
 
-from prony.errors import ExitCode
-from prony.escapes import escaped_lines
+from prony.core.errors import ExitCode
+from prony.core.safe_text import escaped_lines
 
 
 class Terminated(KeyboardInterrupt):

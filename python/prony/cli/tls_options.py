@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from prony.cli.flat import option
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.address import Address, Tls, TlsCipher, TlsVersion
 
 

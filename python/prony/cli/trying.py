@@ -11,12 +11,12 @@ from prony.cli.options import write_answer
 from prony.cli.run_checks import archive_to_write, cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import typed_line, whole_command
-from prony.errors import ExitCode, UsageError
+from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.model.plan import Cell, Plan
+    from prony.report.tune import TryReading
     from prony.study import Study
-    from prony.tune.answer import TryReading
 
 pairs_option = partial(option, 8, "With --try: how many blocks of before and after.", min=5, max=1000)
 
@@ -59,9 +59,9 @@ def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: 
     *Errors*: UsageError for a setting that the server has not, or a value that it does not take.
     """
     from prony.cli.progress import StudyProgress
+    from prony.report.tune import TryVerdict, try_document
     from prony.study import run_study
     from prony.study.extent import extent_of
-    from prony.tune.answer import TryVerdict, try_document
 
     plan = _plan(template, attempt)
     path = archive_to_write(plan, out)
@@ -82,7 +82,7 @@ def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: 
 
 def _plan(template: "Study", attempt: Attempt) -> "Plan":
     from prony.catalog.schema.settings import resolved_settings
-    from prony.factors import name_with
+    from prony.plan.factors import name_with
 
     cell, key, cpus = attempt.cell, attempt.key, cpus_of(template.plan)
     plain = cell.subject
@@ -113,9 +113,9 @@ def _plan(template: "Study", attempt: Attempt) -> "Plan":
 
 
 def _read(path: Path, attempt: Attempt) -> "TryReading":
-    from prony.metrics import METRICS, Better
+    from prony.core.metrics import METRICS, Better
+    from prony.report.tune import TryReading, TryVerdict, try_verdict
     from prony.study.tuning import figures_by_block, read_stage
-    from prony.tune.answer import TryReading, TryVerdict, try_verdict
     from prony.tune.race import Figures, gain_of, log_ratios_by_block
     from prony.tune.reading import change_of_gain
 

@@ -30,14 +30,14 @@ from prony.cli.talk import say
 from prony.cli.trying import Attempt, pairs_option, run_attempt
 from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
 from prony.cli.variables import refuse_masked, variables
-from prony.errors import UsageError
-from prony.units import seconds
+from prony.core.errors import UsageError
+from prony.core.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prony.analysis.objective import Condition
     from prony.catalog.schema.loader import Catalog
+    from prony.figures.objective import Condition
     from prony.study import Study
     from prony.tune.space import Candidate, Knobs
 
@@ -267,7 +267,7 @@ def _trial_s(template: "Study") -> float:
 
 def _of_memory(limit: int | None) -> "tuple[Condition, ...]":
     """Return that memory stays within the limit of the sandbox, which counts what else is in it too."""
-    from prony.analysis.objective import parse_condition
+    from prony.figures.objective import parse_condition
 
     return () if limit is None else (parse_condition(f"memory < {limit}B"),)
 
@@ -301,7 +301,7 @@ def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None
 
 
 def _conditions(text: str) -> "tuple[Condition, ...]":
-    from prony.analysis.objective import parse_objective
+    from prony.figures.objective import parse_objective
 
     try:
         return parse_objective(text).conditions
@@ -315,9 +315,9 @@ def _current(own: AppOptions, known: "Catalog") -> "tuple[Candidate, tuple[str, 
 
     *Errors*: UsageError for a typed command of which they are not known.
     """
+    from prony.catalog.discover.current import ReadingAid
+    from prony.study.app_folder import current_of
     from prony.study.equal_share import processes_and_threads
-    from prony.study.found import current_of
-    from prony.survey.current import ReadingAid
     from prony.tune.space import Candidate
 
     if own.no_current:

@@ -13,8 +13,8 @@ from prony.cli.options import duration_of, write_answer
 from prony.cli.run_checks import cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
-from prony.errors import ArchiveError, ExitCode
-from prony.units import MIB, SECOND_NS, seconds
+from prony.core.errors import ArchiveError, ExitCode
+from prony.core.units import MIB, SECOND_NS, seconds
 
 if TYPE_CHECKING:
     from prony.model.facts import FoundRate
@@ -119,9 +119,9 @@ class TuneSearch:
             run_study(study, progress)
 
     def _show(self, answer: "Recommendation") -> int:
-        from prony.drafts import write_whole
-        from prony.faces.as_json import document_json
-        from prony.tune.answer import answer_document
+        from prony.core.atomic_files import write_whole
+        from prony.report.formats.as_json import document_json
+        from prony.report.tune import answer_document
         from prony.tune.reading import tune_reading
 
         found = tune_reading(answer, self.wish, self._about(answer))
@@ -130,9 +130,9 @@ class TuneSearch:
         return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
 
     def _about(self, answer: "Recommendation") -> "About":
-        from prony.assembly import command_line
+        from prony.catalog.discover.recipes import recipe_of
+        from prony.study.assembly import command_line
         from prony.study.tuning import read_stage, server_of
-        from prony.survey.recipes import recipe_of
         from prony.tune.race import StageName
         from prony.tune.reading import About
 
@@ -179,8 +179,8 @@ def read_search(folder: Path) -> "TuneReading":
 
     *Errors*: ArchiveError for a folder without one, and for a file that is none.
     """
-    from prony.lines import json_object
-    from prony.model.shapes import ShapeError, decode
+    from prony.core.lines import json_object
+    from prony.model.json_codec import ShapeError, decode
     from prony.tune.reading import TuneReading
 
     path = folder / ANSWER

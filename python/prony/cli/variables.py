@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.cli.options import given_content
-from prony.errors import UsageError
-from prony.factors import Choice
+from prony.core.errors import UsageError
+from prony.plan.factors import Choice
 
 
 def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:

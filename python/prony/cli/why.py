@@ -9,7 +9,7 @@ from prony.cli.flat import flattened
 from prony.cli.options import write_answer
 from prony.cli.patience import read_file, with_patience
 from prony.cli.trying import WhyOptions
-from prony.errors import ExitCode, UsageError
+from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell

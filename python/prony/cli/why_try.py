@@ -15,10 +15,10 @@ from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOpt
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import show
 from prony.cli.trying import Attempt, WhyOptions, run_attempt
-from prony.errors import ExitCode, UsageError
-from prony.factors import variables_of, without_levels
+from prony.core.errors import ExitCode, UsageError
+from prony.core.units import MILLISECOND_NS
 from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
-from prony.units import MILLISECOND_NS
+from prony.plan.factors import variables_of, without_levels
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import Setting
@@ -36,8 +36,8 @@ def try_cause(found: "Sequence[LimitedCell]", again: "WhyOptions") -> int:
 
     *Errors*: UsageError for several subjects or loads, or an app that was not typed; as `run_attempt`.
     """
-    from prony.analysis.answer import deciding_metrics
     from prony.catalog.schema.loader import load_catalog
+    from prony.figures.answer import deciding_metrics
 
     known = load_catalog(())
     one = _one(found)

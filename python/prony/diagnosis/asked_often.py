@@ -5,12 +5,12 @@ most of their time, and else said beside it; so are connections always, which ma
 *Source*: tcp_info(7), data segments that were sent; RFC 4022, tcpActiveOpens.
 """
 
+from prony.core.units import MILLISECOND_NS
 from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_others, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
-from prony.units import MILLISECOND_NS
 
 ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
 KEEP_OPEN = Advice(

@@ -4,6 +4,7 @@ A slot's time for each request is then slots / throughput; what of it is no CPU 
 database, a slow client. Rules on what it waits for name that first.
 """
 
+from prony.core.units import SECOND_NS
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, waits
@@ -13,7 +14,6 @@ from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
-from prony.units import SECOND_NS
 
 # The generator's requests in flight include what is on its way; only more of them than slots must queue.
 _LEAST_WAITING, _CERTAIN_WAITING = 1.2, 1.5

@@ -3,9 +3,9 @@
 A symptom of the server is certain to be the limit only where somebody went without: several rules ask. Pure.
 """
 
-from prony.analysis.accept_queue import starvation
-from prony.analysis.latency import read_distribution
-from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
+from prony.figures.accept_queue import starvation
+from prony.figures.latency import read_distribution
+from prony.figures.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial
 

@@ -4,12 +4,12 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 *Source*: RFC 9112, section 9.3.
 """
 
-from prony.analysis.generator import closes_each
+from prony.core.units import MICROSECOND_NS
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import FULL_CPU, KEEP_ALIVE, KEPT_OPEN
-from prony.units import MICROSECOND_NS
+from prony.figures.generator import closes_each
 
 WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
 CLOSED_AFTER_EACH = Symptom(

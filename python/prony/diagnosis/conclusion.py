@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean, median
 
-from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of, is_each_alone
@@ -26,6 +25,7 @@ from prony.diagnosis.shared import FULL_CPU, LONGER_QUEUE
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.tracking_full import TRACKING_FULL
+from prony.figures.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.shown import shown
 
 # Of the CPUs' time: beyond doubt.

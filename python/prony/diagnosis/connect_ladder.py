@@ -5,12 +5,12 @@ way, the times of connects show it all the same.
 *Source*: tcp(7), tcp_syn_retries; RFC 6298, section 2: the first timeout is 1 s, each next one twice as long.
 """
 
-from prony.analysis.latency import Times, read_distribution
+from prony.core.units import SECOND_NS
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
+from prony.figures.latency import Times, read_distribution
 from prony.model.recording import Distribution
-from prony.units import SECOND_NS
 
 CONNECTS_REPEATED = Symptom(
     "connects repeated",

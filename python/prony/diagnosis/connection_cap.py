@@ -6,11 +6,11 @@ taken: sock_diag(7), connections at its address less those that wait to be accep
 
 from collections.abc import Sequence
 
-from prony.analysis.accept_queue import entrance, starvation
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned, declared_entry
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
+from prony.figures.accept_queue import entrance, starvation
 from prony.model.observation import Sample
 
 RAISE_CONNECTION_CAP = Advice(

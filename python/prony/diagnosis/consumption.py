@@ -30,18 +30,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
 
-from prony.analysis.accept_queue import accept_queues, overflows_of, starvation
-from prony.analysis.missing import Missing
-from prony.analysis.resources import cpu_share
-from prony.analysis.summary import Estimate, estimate_mean
-from prony.analysis.validity import other_load, subject_cpu_ns
+from prony.core.units import seconds
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
+from prony.figures.accept_queue import accept_queues, overflows_of, starvation
+from prony.figures.missing import Missing
+from prony.figures.resources import cpu_share
+from prony.figures.summary import Estimate, estimate_mean
+from prony.figures.validity import other_load, subject_cpu_ns
 from prony.model.facts import HotCode
 from prony.model.observation import Sample
 from prony.model.recording import Recording
-from prony.units import seconds
 
 # Of all looks at threads; of those that found one at a connection to others: one alone may be any thread's,
 # the share of five has a standard error of less than a half.

@@ -6,15 +6,15 @@ sockets are no finding: over loopback tcp_tw_reuse lets them be used again. *Sou
 kernel, Documentation/networking/ip-sysctl.rst, tcp_tw_reuse.
 """
 
-from prony.analysis.generator import (
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.shared import OF_ERRORS
+from prony.figures.generator import (
     NEARLY_ALL_PORTS,
     generator_lacked_ports,
     own_waiting,
     server_lacked_ports,
 )
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
-from prony.diagnosis.shared import OF_ERRORS
 
 FRESH_NETWORK = Experiment(
     "a fresh network", "measure in a network of its own, or a minute later; failures end"

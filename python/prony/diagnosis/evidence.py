@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.analysis.resources import window_length_ns, window_samples
 from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
+from prony.figures.resources import window_length_ns, window_samples
 from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.plan import Cell

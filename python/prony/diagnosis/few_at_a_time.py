@@ -9,6 +9,7 @@ replies are due, says which.
 
 from statistics import fmean
 
+from prony.core.units import MILLISECOND_NS
 from prony.diagnosis.asked_often import KEEP_OPEN, opened_to_others
 from prony.diagnosis.consumption import (
     Consumption,
@@ -23,7 +24,6 @@ from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning,
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.units import MILLISECOND_NS
 
 QUICKER_PEER = Experiment(
     "a quicker partner", "measure with another one that answers at once; throughput rises"

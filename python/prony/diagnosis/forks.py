@@ -7,11 +7,11 @@ some wait for a child. CGI is the oldest form: RFC 3875.
 from collections import Counter
 from collections.abc import Sequence
 
+from prony.core.units import seconds
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.observation import Sample
-from prony.units import seconds
 
 WITH_A_PROGRAM = Consequence(
     "with a program for each", "CPU and latency of each request contain the start of a program"

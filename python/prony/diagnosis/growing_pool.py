@@ -3,10 +3,10 @@
 *Source*: the sampler; servers that start processes on demand, such as Apache's prefork and flup's.
 """
 
-from prony.analysis.resources import Turnover, turnover
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
+from prony.figures.resources import Turnover, turnover
 
 WARM_UP_LONGER = Advice("warm up longer", "use a longer warm-up, or start the pool at its full size")
 POOL_GREW = Symptom(

@@ -7,14 +7,14 @@ is acknowledged (Nagle), and Linux may delay that by 40 ms at least.
 
 from collections.abc import Mapping
 
-from prony.analysis.latency import Times, read_distribution
+from prony.core.units import MILLISECOND_NS
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
+from prony.figures.latency import Times, read_distribution
 from prony.model.recording import Distribution
-from prony.units import MILLISECOND_NS
 
 WITH_A_DELAY = Consequence(
     "with a delay of the kernel's", "latency contains a delay of the kernel's, whatever the server does"

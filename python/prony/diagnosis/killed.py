@@ -5,10 +5,10 @@
 
 import re
 
+from prony.core.errors import OUT_OF_MEMORY, FailureStage
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import MORE_MEMORY, RAISE_MEMORY
-from prony.errors import OUT_OF_MEMORY, FailureStage
 from prony.model.trial import Failed, Invalid, Ok
 
 OF_SUCCESSES = Consequence(

@@ -8,7 +8,12 @@ has a queue of its own, which holds one connection more than its limit.
 
 from collections.abc import Sequence
 
-from prony.analysis.accept_queue import (
+from prony.diagnosis.consumption import opened_by_others
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
+from prony.figures.accept_queue import (
     AcceptQueue,
     Starvation,
     accept_queues,
@@ -17,12 +22,7 @@ from prony.analysis.accept_queue import (
     overflows_of,
     starvation,
 )
-from prony.analysis.generator import closes_each
-from prony.diagnosis.consumption import opened_by_others
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
-from prony.diagnosis.knobs import Turned
-from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
+from prony.figures.generator import closes_each
 from prony.model.address import AddressKind
 from prony.model.observation import Sample
 

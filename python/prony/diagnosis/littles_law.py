@@ -4,9 +4,9 @@ Such a trial does not count (`analysis.validity`); what its server did is then n
 *Source*: Little's law, as there: requests in flight are their rate times the time of each.
 """
 
-from prony.analysis.validity import off_little
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
+from prony.figures.validity import off_little
 
 OF_NOTHING = Consequence("of nothing", "none of its figures counts")
 OTHER_GENERATOR = Experiment(

@@ -7,11 +7,11 @@ regression coefficient based on Kendall's tau", JASA 63 (1968): the median of sl
 
 from itertools import pairwise
 
+from prony.core.units import KIB, MIB
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
-from prony.units import KIB, MIB
 
 LONGER_RUN = Experiment("a longer run", "measure for ten times as long; a leak goes on, a cache stops")
 FIND_LEAK = Advice(

@@ -5,14 +5,14 @@
 
 from collections.abc import Sequence
 
-from prony.analysis.missing import Missing
-from prony.analysis.resources import ProcessThreads, busiest_process, cpu_share
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.uneven_workers import is_uneven
+from prony.figures.missing import Missing
+from prony.figures.resources import ProcessThreads, busiest_process, cpu_share
 from prony.model.observation import Sample
 
 OF_SOME_CPUS = Consequence("of some CPUs", "throughput is that of a part of its CPUs")

@@ -4,11 +4,11 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 *Source*: proc_stat(5) and proc_pid_stat(5): the CPUs' busy time that is neither the subject's nor Prony's.
 """
 
-from prony.analysis.missing import Missing
-from prony.analysis.validity import counted_apart, load_beside_generator, other_load
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
+from prony.figures.missing import Missing
+from prony.figures.validity import counted_apart, load_beside_generator, other_load
 from prony.model.trial import Trial
 
 END_OTHERS = Advice("end other programs", "stop the other programs, and repeat the study")

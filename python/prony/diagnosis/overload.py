@@ -7,11 +7,11 @@ grows for as long as the load lasts.
 
 from itertools import accumulate
 
+from prony.core.units import seconds
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.model.recording import Recording, Second
-from prony.units import seconds
 
 OF_A_QUEUE = Consequence(
     "of a queue that grows", "latency is the age of a queue that grows: the longer the load, the higher"

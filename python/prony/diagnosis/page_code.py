@@ -2,7 +2,7 @@
 
 *Definition*: CPU time of the subject in the window / its valid replies, times the share of the samples.
 *Assumptions*: what was sampled after the window is alike to what ran in it. *Source*: the subject's CPU time
-as its control groups or processes count it; `prony.analysis.hot_code`.
+as its control groups or processes count it; `prony.figures.hot_code`.
 
 >>> spot = HotSpot(CodeKind.APP, "f", "a.py:1", 0.9)
 >>> code = HotCode(500, {CodeKind.SERVER: 0.04, CodeKind.APP: 0.96}, (spot,))

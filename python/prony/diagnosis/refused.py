@@ -4,10 +4,10 @@ The page was never made; what was measured is how quickly a request is refused.
 *Source*: RFC 9110, 15.5 and 15.6; RFC 6585, 5.
 """
 
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
+from prony.figures.rates import QUALIFIED_ERROR_RATIO
 
 CHANGE_REQUEST = Advice(
     "change the request",

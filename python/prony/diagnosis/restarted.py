@@ -4,15 +4,15 @@
 (Gunicorn's `timeout`), that were killed, or that reached their number of requests (`max_requests`).
 """
 
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import Turnover, turnover
+from prony.core.units import SECOND_NS
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
+from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.resources import Turnover, turnover
 from prony.model.recording import Recording
-from prony.units import SECOND_NS
 
 LONGER_LIVES = Experiment(
     "longer lives of workers", "measure without its limits on a worker's time and requests; none ends"

@@ -6,13 +6,13 @@ generator's connections are a finding about the generator. *Source*: RFC 9293, s
 3.6.1; kernel, Documentation/networking/ip-sysctl.rst, ip_local_port_range and tcp_tw_reuse.
 """
 
-from prony.analysis.generator import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import OF_ERRORS
+from prony.figures.generator import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
 
 MORE_PORTS = Experiment(
     "more ports", "measure with kept connections, or a wider range of ports; failures end"

@@ -3,8 +3,6 @@
 *Source*: cheroot issue 91; cherrypy issues 1344 and 1764.
 """
 
-from prony.analysis.accept_queue import Starvation, are_many, starvation
-from prony.analysis.generator import closes_each
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
@@ -12,6 +10,8 @@ from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, T
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.listen_queue import turned_away
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
+from prony.figures.accept_queue import Starvation, are_many, starvation
+from prony.figures.generator import closes_each
 from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
 

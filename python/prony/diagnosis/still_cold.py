@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 
-from prony.analysis.latency import read_distribution
-from prony.analysis.missing import Missing
-from prony.analysis.steady_state import paces_of
+from prony.core.units import seconds
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
+from prony.figures.latency import read_distribution
+from prony.figures.missing import Missing
+from prony.figures.steady_state import paces_of
 from prony.model.recording import Recording
-from prony.units import seconds
 
 WARM_UP_FIRST = Advice("warm up first", "use a longer warm-up")
 STILL_COLD = Symptom(

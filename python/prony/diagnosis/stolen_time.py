@@ -3,11 +3,11 @@
 *Source*: proc_stat(5), steal.
 """
 
-from prony.analysis.missing import Missing
-from prony.analysis.validity import steal_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
+from prony.figures.missing import Missing
+from prony.figures.validity import steal_share
 
 REPEAT_ELSEWHERE = Advice(
     "repeat it elsewhere", "repeat the study at another time, or on a machine of its own"

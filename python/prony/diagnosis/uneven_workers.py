@@ -7,12 +7,12 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 
 from collections.abc import Sequence
 
-from prony.analysis.resources import window_length_ns
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.figures.resources import window_length_ns
 from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.model.workload import ClosedLoop

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from prony.core.errors import HostError, UsageError
 from prony.engine.ways import is_address
-from prony.errors import HostError, UsageError
 from prony.model.address import Address, AddressKind
 
 Say = Callable[[str], None]

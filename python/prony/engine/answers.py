@@ -8,13 +8,13 @@ machine.
 '{"format": 1}'
 >>> read_answer("far-1", b'{"error": "no server"}')
 Traceback (most recent call last):
-prony.errors.EngineError: far-1: no server
+prony.core.errors.EngineError: far-1: no server
 
 >>> read_message({"cancel": 3})
 Cancel(cancel=3)
 >>> read_message({"cancel": 3, "too": 4})
 Traceback (most recent call last):
-prony.errors.EngineError: the target sent what is no message of Prony's: fields cancel, too
+prony.core.errors.EngineError: the target sent what is no message of Prony's: fields cancel, too
 
 >>> text_of({"target": {"host": "192.0.2.1"}}) is None
 True
@@ -27,12 +27,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from prony.errors import EngineError
-from prony.escapes import shortened
-from prony.lines import json_object
+from prony.core.errors import EngineError
+from prony.core.lines import json_object
+from prony.core.safe_text import shortened
+from prony.core.units import GIB, MIB, SECOND_NS, format_bytes
 from prony.model.facts import Fingerprint
-from prony.model.shapes import Json, ShapeError, decode
-from prony.units import GIB, MIB, SECOND_NS, format_bytes
+from prony.model.json_codec import Json, ShapeError, decode
 
 PHASES = ("opening", "warmup", "window", "drain")
 """Of a load, in their order."""

@@ -22,19 +22,19 @@ from types import MappingProxyType
 from typing import Self
 
 import prony
-from prony.analysis.missing import Missing
-from prony.analysis.resources import cpu_share, window_samples
-from prony.engine.base import OnEvent
-from prony.errors import EngineError
-from prony.lines import Lines, json_object
+from prony.core.errors import EngineError
+from prony.core.lines import Lines, json_object
+from prony.core.units import SECOND_NS, format_duration, seconds
+from prony.engine.generator import OnEvent
+from prony.figures.missing import Missing
+from prony.figures.resources import cpu_share, window_samples
+from prony.model.json_codec import Json
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, Sample
 from prony.model.recording import GeneratorProcesses
 from prony.model.sandbox import Placement
-from prony.model.shapes import Json
-from prony.monitor.native import CompiledSource
-from prony.monitor.processes import ProcessMonitor
-from prony.units import SECOND_NS, format_duration, seconds
+from prony.sandbox.watch.native import CompiledSource
+from prony.sandbox.watch.processes import ProcessMonitor
 
 _BOOT = (
     "import sys; sys.path[:0] = sys.argv.pop(1).split('\\n'); from importlib import import_module; "

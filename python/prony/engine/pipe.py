@@ -16,18 +16,18 @@ import select
 import time
 from dataclasses import replace
 
+from prony.core.errors import EngineError
+from prony.core.lines import Lines, json_object
+from prony.core.units import SECOND_NS, seconds
 from prony.engine.answers import MachineFacts, event_in, read_facts, recording_in, text_of
-from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
-from prony.errors import EngineError
-from prony.lines import Lines, json_object
+from prony.engine.generator import OnEvent, recording_of
 from prony.model.address import Address
+from prony.model.json_codec import Json
 from prony.model.recording import GeneratorMachine, Recording
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
-from prony.specification import hard_limit_ns, to_spec
-from prony.units import SECOND_NS, seconds
+from prony.plan.engine_spec import hard_limit_ns, to_spec
 
 # The other side has a deadline of its own, and says so.
 _BEYOND_NS = 30 * SECOND_NS

@@ -14,15 +14,15 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from prony.engine.base import NO_REQUESTS, OnEvent, RequestDescriptors, descriptor_of, recording_of
+from prony.core.errors import EngineError, UsageError
 from prony.engine.child_process import SPARE_NS, Child
-from prony.errors import EngineError, UsageError
+from prony.engine.generator import NO_REQUESTS, OnEvent, RequestDescriptors, descriptor_of, recording_of
 from prony.model.address import Address
+from prony.model.json_codec import Json
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
-from prony.specification import hard_limit_ns, to_spec
+from prony.plan.engine_spec import hard_limit_ns, to_spec
 
 
 class ProcessEngine:

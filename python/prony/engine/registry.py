@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prony.engine.base import Engine, RequestDescriptors
+from prony.core.errors import EngineError, UsageError
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
+from prony.engine.generator import Engine, RequestDescriptors
 from prony.engine.scripts import SCRIPTS
-from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
 
 if TYPE_CHECKING:
     # Who starts one generator has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
-    from prony.sandbox.cgroup.base import ControlGroup
+    from prony.sandbox.cgroup.types import ControlGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _script(choice: EngineChoice, means: Means) -> Engine:
 
 def _own(choice: EngineChoice, means: Means) -> Engine:
     from prony.engine.external.engine import ExternalEngine
-    from prony.engine.own import find_own, own_tool
+    from prony.engine.own_program import find_own, own_tool
 
     return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice), counts=means.counts)
 
@@ -114,7 +114,7 @@ def open_engine(choice: EngineChoice, means: Means = _WITHOUT) -> Engine:
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
     """Return why a generator cannot send a load to an address, in words; null: it can."""
-    from prony.engine.own import own_tool
+    from prony.engine.own_program import own_tool
 
     known = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
     tool = own_tool(choice) if choice.command else known
@@ -143,7 +143,7 @@ def not_installed(choice: EngineChoice) -> str | None:
     """
     from prony.engine.external.engine import find_tool
     from prony.engine.fleet.address import find_fleet
-    from prony.engine.own import find_own
+    from prony.engine.own_program import find_own
 
     if choice.command:
         return _lacking(lambda: find_own(choice))

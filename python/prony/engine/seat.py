@@ -16,7 +16,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import NoReturn
 
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.sandbox import linux
 from prony.sandbox.linux import join
 

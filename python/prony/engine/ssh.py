@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import IO
 
+from prony.core.errors import HostError
 from prony.engine.fleet.hosts import SshHost
-from prony.errors import HostError
 
 _CONNECT_S = 10
 # A connection that was cut ends within four times this.

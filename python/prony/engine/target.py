@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
+from prony.core.errors import UsageError
 from prony.engine.allowed_hosts import address_of, check_behind, is_loopback, typed_address
 from prony.engine.ways import Proxy, Way, credentials, is_address, without_credentials
-from prony.errors import UsageError
 from prony.model.address import Address, AddressKind, Behind, HttpVersion, Tls, Wire
 from prony.model.exchange import as_sent
 

@@ -24,12 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from prony.core.temporary import temporary_folder
+from prony.core.version import own_command, prony_version
 from prony.engine.fleet.address import PIPE
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import reached_address
-from prony.model.shapes import Json
-from prony.temporary import temporary_folder
-from prony.version import own_command, prony_version
+from prony.model.json_codec import Json
 
 # In the home folder here: the archive of a study whose asker was gone when it ended.
 _KEPT = "prony-kept.prony"

@@ -21,7 +21,7 @@ from threading import Event, Thread
 from typing import Self, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from prony.errors import PronyError, UsageError
+from prony.core.errors import PronyError, UsageError
 
 _PART = r"(\[[^\]]*\]|[^:\[\]]*)"
 _RESOLVE = re.compile(rf"\+?{_PART}:([0-9]+):(.+)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from prony.model.shapes import OPTIONAL
+from prony.model.json_codec import OPTIONAL
 
 
 class Wire(StrEnum):

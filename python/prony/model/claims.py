@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.shapes import OPTIONAL
+from prony.model.json_codec import OPTIONAL
 from prony.model.subject import is_named
 
 ERROR_RATIO = "error_ratio"

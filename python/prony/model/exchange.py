@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from prony.model.shapes import OPTIONAL
+from prony.model.json_codec import OPTIONAL
 
 _PATH = re.compile(r"/[^\x00-\x20\x7f]*")
 # RFC 9110, section 5.6.2: a token.

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
+from prony.model.json_codec import INLINE, OPTIONAL, REST
 from prony.model.limit import Limit
 from prony.model.observation import ListenerUsage, ThreadSchedule
-from prony.model.shapes import INLINE, OPTIONAL, REST
 
 # --- of a machine -----------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prony.core.units import SECOND_NS
 from prony.model.address import Address
-from prony.units import SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)

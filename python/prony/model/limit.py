@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from prony.model.shapes import OPTIONAL, ShapeError
+from prony.model.json_codec import OPTIONAL, ShapeError
 
 
 class Limited(StrEnum):

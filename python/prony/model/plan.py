@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from prony.model.claims import Claim, Original
 from prony.model.facts import CloseLook
+from prony.model.json_codec import OPTIONAL
 from prony.model.sandbox import SandboxChoice
-from prony.model.shapes import OPTIONAL
 from prony.model.shown import INTERNAL, shown_as
 from prony.model.subject import Subject, is_of
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload

@@ -6,7 +6,7 @@ it was.
 
 >>> decode_recording({"loop": "closed"})
 Traceback (most recent call last):
-prony.model.shapes.ShapeError: recording.format: expected a whole number of at least 0, found nothing
+prony.model.json_codec.ShapeError: recording.format: expected a whole number of at least 0, found nothing
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from prony.core.units import seconds
 from prony.model.address import Behind, HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
+from prony.model.json_codec import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.limit import GeneratorVerdict, Limit, Limited
-from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Pacing, Workload, fault_of_groups, fault_of_mix
-from prony.units import seconds
 
 
 class LoopKind(StrEnum):
@@ -123,7 +123,7 @@ class Account:
     ``bad_status``: replies with another status, by its code. ``ok_status``: those that are ``ok``, likewise;
     none: the generator does not report them. ``answered_early``: valid replies that were complete before
     their requests were sent in full. ``others``: all classes but these; null: the
-    generator does not report it separately. The engine names the classes (`prony.analysis.account`).
+    generator does not report it separately. The engine names the classes (`prony.figures.account`).
     ``carried_in``: those that the window found open; null: the generator does not report them.
     """
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.shapes import OPTIONAL, REST
+from prony.model.json_codec import OPTIONAL, REST
 
 
 class SandboxKind(StrEnum):

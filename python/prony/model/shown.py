@@ -5,7 +5,7 @@ Units stand in names; what is not there is null, or an object with the reason. U
 writes every key, and nothing reads it back. Must not know what it writes.
 
 >>> from dataclasses import dataclass, field
->>> from prony.model.shapes import at
+>>> from prony.model.json_codec import at
 >>> @dataclass(frozen=True)
 ... class Trials:
 ...     ok: int
@@ -25,7 +25,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast, get_type_hints
 
-from prony.model.shapes import Json, encode
+from prony.model.json_codec import Json, encode
 
 INTERNAL: Mapping[str, object] = MappingProxyType({"internal": True})
 """Metadata of a field that a report's JSON does not have."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from prony.model.exchange import Contract
-from prony.model.shapes import OPTIONAL
+from prony.model.json_codec import OPTIONAL
 
 # The settings in a subject's name, such as `[workers=4 threads=8]`.
 _LEVELS = re.compile(r"\[(?=[^\]]*=)")
@@ -105,7 +105,7 @@ class Subject:
     ``name`` is unique in a plan (``gunicorn-gthread@nginx+flask-hello``). ``server`` names the catalogue
     entry, ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
     defaults. ``levels``: of the settings in which subjects of a study differ on purpose, the values that this
-    one has (`prony.factors`).
+    one has (`prony.plan.factors`).
     """
 
     name: str

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
 from prony.model.facts import Fingerprint, RunFacts, SubjectFacts, TrialEvent, TrialFacts
 from prony.model.observation import LogTail, Sample, Slice, ThreadUsage
 from prony.model.recording import Recording

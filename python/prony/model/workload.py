@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import ClassVar
 
+from prony.core.units import SECOND_NS, seconds
 from prony.model.exchange import Check, Request, is_header_value, is_path
-from prony.model.shapes import OPTIONAL, at
-from prony.units import SECOND_NS, seconds
+from prony.model.json_codec import OPTIONAL, at
 
 LOCAL = "local:"
 """What the name of several built-in generators on this machine begins with."""

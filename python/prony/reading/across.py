@@ -12,22 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from prony.analysis.across_sessions import OverRow, over_rows
-from prony.analysis.all_pairs import Pair
-from prony.analysis.answer import Answer, log_values, ranked_cells
-from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
-from prony.analysis.compare import Comparison, Terms
-from prony.analysis.drift import comparable, machine_key
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures, means
+from prony.core.units import DAY_NS, format_duration
+from prony.figures.across_sessions import OverRow, over_rows
+from prony.figures.answer import Answer, log_values, ranked_cells
+from prony.figures.claim_parts import ClaimResult, ClaimVerdict
+from prony.figures.drift import comparable, machine_key
+from prony.figures.statistics.all_pairs import Pair
+from prony.figures.statistics.compare import Comparison, Terms
+from prony.figures.summary import CellSummary, Estimate, TrialFigures, means
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
+from prony.model.json_codec import INLINE, at
 from prony.model.plan import Cell, Plan
-from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Run, SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, OpenLoop, Workload
 from prony.reading.groups import Group
-from prony.units import DAY_NS, format_duration
 
 
 def first_runs(runs: Sequence[Run]) -> tuple[int, ...]:

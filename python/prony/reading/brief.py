@@ -7,13 +7,13 @@ Must not know words.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
-from prony.analysis.compare import HIDDEN, Comparison, few_sessions
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, Estimated, means
+from prony.core.metrics import METRICS, Better
 from prony.diagnosis.kinds import Symptom
-from prony.metrics import METRICS, Better
-from prony.model.shapes import INLINE, at
+from prony.figures.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import HIDDEN, Comparison, few_sessions
+from prony.figures.summary import CellSummary, Estimate, Estimated, means
+from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
 from prony.model.subject import YOURS
 from prony.model.workload import OpenLoop

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from prony.analysis.accept_queue import SharedAddress
-from prony.analysis.missing import Missing, Value
-from prony.analysis.steadiness import Steadiness
-from prony.analysis.steady_state import SteadyState
-from prony.analysis.summary import CellSummary, TrialFigures, cell_trimmed_mean
 from prony.archive.codec import masked_load
+from prony.core.metrics import METRICS
 from prony.diagnosis.conclusion import Diagnosis
-from prony.metrics import METRICS
+from prony.figures.accept_queue import SharedAddress
+from prony.figures.missing import Missing, Value
+from prony.figures.steadiness import Steadiness
+from prony.figures.steady_state import SteadyState
+from prony.figures.summary import CellSummary, TrialFigures, cell_trimmed_mean
+from prony.model.json_codec import INLINE
 from prony.model.observation import ListenerUsage
-from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Workload
 from prony.reading.failures import Ended, FailedAlike, FailedRequests, ended, failed_alike, failed_by_class

@@ -6,22 +6,22 @@ from fnmatch import fnmatchcase
 from math import fsum, log1p
 from statistics import fmean, median, stdev
 
-from prony.analysis.answer import log_ratios
-from prony.analysis.by_session import in_sessions
-from prony.analysis.compare import Comparison, Terms, compare_family
-from prony.analysis.drift import CALIBRATED, Drift, InBlock, drift, order_effect
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures
-from prony.metrics import METRICS, Better
+from prony.core.metrics import METRICS, Better
+from prony.core.units import seconds
+from prony.figures.answer import log_ratios
+from prony.figures.by_session import in_sessions
+from prony.figures.drift import CALIBRATED, Drift, InBlock, drift, order_effect
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import Comparison, Terms, compare_family
+from prony.figures.summary import CellSummary, Estimate, Estimated, TrialFigures
 from prony.model.claims import Original
-from prony.model.shapes import INLINE, at
+from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.subject import is_named
 from prony.model.trial import Ok, TrialRole
 from prony.reading.cells import or_null
 from prony.reading.failures import Ended, ended
 from prony.reading.groups import Group
-from prony.units import seconds
 
 
 @dataclass(frozen=True, slots=True)

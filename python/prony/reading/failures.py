@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
 
-from prony.analysis.account import RequestClass, Tally
-from prony.analysis.by_session import is_failed, more_often, share_of
-from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.failure_rates import Failures, adjusted
-from prony.analysis.summary import CellSummary, TrialFigures
-from prony.analysis.validity import in_words
-from prony.errors import FailureStage
+from prony.core.errors import FailureStage
+from prony.figures.account import RequestClass, Tally
+from prony.figures.by_session import is_failed, more_often, share_of
+from prony.figures.statistics.compare import LEAST_BLOCKS
+from prony.figures.statistics.failure_rates import Failures, adjusted
+from prony.figures.summary import CellSummary, TrialFigures
+from prony.figures.validity import in_words
 from prony.model import shown as of_json
-from prony.model.shapes import INLINE
+from prony.model.json_codec import INLINE
 from prony.model.shown import INTERNAL, shown_as
 from prony.model.trial import Fault, FaultKind, Invalid, Outcome, TrialRole, outcome_parts
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from prony.diagnosis.conclusion import typical
 from prony.diagnosis.evidence import Finding
 from prony.diagnosis.rules import RULES
-from prony.model.shapes import INLINE, at
+from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL
 
 

@@ -7,31 +7,31 @@ Must not know how trials that do not count are reported.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
-from prony.analysis.by_session import in_sessions
-from prony.analysis.compare import Terms
-from prony.analysis.drift import Stall, stalled
-from prony.analysis.power import Sight, sight
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.rounds import Levels, apart, levels
-from prony.analysis.spending import Look
-from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
-from prony.analysis.summary import (
+from prony.core.metrics import METRICS, Better
+from prony.diagnosis.conclusion import Diagnosis, Frequent
+from prony.diagnosis.unequal_work import ALIKE, unequal_work
+from prony.figures.answer import OF_GENERATORS, Answer, answer, block_logs
+from prony.figures.by_session import in_sessions
+from prony.figures.drift import Stall, stalled
+from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.rounds import Levels, apart, levels
+from prony.figures.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
+from prony.figures.statistics.compare import Terms
+from prony.figures.statistics.power import Sight, sight
+from prony.figures.statistics.spending import Look
+from prony.figures.summary import (
     CellSummary,
     TrialFigures,
     judged_sessions,
     summarise_cell,
     without_unsteady,
 )
-from prony.diagnosis.conclusion import Diagnosis, Frequent
-from prony.diagnosis.unequal_work import ALIKE, unequal_work
-from prony.factors import shared_sandbox
-from prony.metrics import METRICS, Better
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice
 from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
+from prony.plan.factors import shared_sandbox
 from prony.reading.cells import MeasuredCell
 from prony.reading.failures import FailureTest, failure_tests
 from prony.reading.paths import shown_paths

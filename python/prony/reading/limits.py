@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.diagnosis.conclusion import Diagnosis
-from prony.model.shapes import at
+from prony.model.json_codec import at
 from prony.model.shown import INTERNAL, shown
 from prony.reading.groups import Group
 from prony.reading.study import Reading

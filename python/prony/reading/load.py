@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp, log
 
-from prony.analysis.account import Carried, RequestClass, Tally, tally
-from prony.analysis.latency import (
+from prony.archive.codec import masked_load, masked_target
+from prony.core.units import seconds
+from prony.figures.account import Carried, RequestClass, Tally, tally
+from prony.figures.latency import (
     EMPTY,
     LatencySummary,
     LoadPart,
@@ -25,16 +27,14 @@ from prony.analysis.latency import (
     summarise,
     summary_of,
 )
-from prony.analysis.load_condition import ConditionResult, judge_condition
-from prony.analysis.objective import Condition
-from prony.analysis.rates import keeps_rate, rates_of
-from prony.archive.codec import masked_load, masked_target
+from prony.figures.load_condition import ConditionResult, judge_condition
+from prony.figures.objective import Condition
+from prony.figures.rates import keeps_rate, rates_of
+from prony.model.json_codec import INLINE, at
 from prony.model.limit import Limited
 from prony.model.recording import ErrorSample, Recording, StageFigures, Target
-from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.workload import Workload
-from prony.units import seconds
 
 KINDS = ("response", "service")
 """From when a request was due, and from when it was sent."""

@@ -6,18 +6,18 @@ Must not know words.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from prony.analysis.account import Tally, together
-from prony.analysis.by_session import mean_of_sessions
-from prony.analysis.latency import LatencySummary, LoadPart, LoadStatus
-from prony.analysis.missing import Missing
-from prony.analysis.summary import (
+from prony.figures.account import Tally, together
+from prony.figures.by_session import mean_of_sessions
+from prony.figures.latency import LatencySummary, LoadPart, LoadStatus
+from prony.figures.missing import Missing
+from prony.figures.summary import (
     CellSummary,
     Estimate,
     Estimated,
     estimate_over,
     lost_trials,
 )
-from prony.model.shapes import INLINE
+from prony.model.json_codec import INLINE
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import OTHERS, OpenLoop
 

@@ -15,13 +15,13 @@ from itertools import combinations
 from math import hypot, log
 from statistics import NormalDist
 
-from prony.analysis.failure_rates import clopper_pearson
-from prony.analysis.find_rate import found_rate, is_confirmed
-from prony.analysis.missing import Missing
-from prony.analysis.standings import letters
-from prony.analysis.summary import CellSummary
+from prony.figures.find_rate import found_rate, is_confirmed
+from prony.figures.missing import Missing
+from prony.figures.standings import letters
+from prony.figures.statistics.failure_rates import clopper_pearson
+from prony.figures.summary import CellSummary
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, SearchPart, TrialStep
-from prony.model.shapes import at
+from prony.model.json_codec import at
 from prony.model.shown import INTERNAL
 from prony.model.trial import Run
 from prony.model.workload import ClosedLoop

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.steady_state import warmup_ns
+from prony.figures.steady_state import warmup_ns
 from prony.model.facts import Fingerprint, PilotStep
 from prony.model.limit import Limited, LimitKind
 from prony.model.plan import Plan

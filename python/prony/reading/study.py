@@ -4,15 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.all_pairs import table_of
-from prony.analysis.answer import log_values
-from prony.analysis.by_session import in_sessions
-from prony.analysis.claim_parts import ClaimResult, ClaimVerdict, estimand
-from prony.analysis.claims import Then, VersionChange, evaluate, of_the_time
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
-from prony.analysis.effects import Dependence, dependence
-from prony.analysis.generator import most_per_s
-from prony.analysis.summary import (
+from prony.archive import Archive
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import Diagnosis, Observed, conclude, confirmed
+from prony.diagnosis.evidence import Evidence
+from prony.figures.answer import log_values
+from prony.figures.by_session import in_sessions
+from prony.figures.claim_parts import ClaimResult, ClaimVerdict, estimand
+from prony.figures.claims import Then, VersionChange, evaluate, of_the_time
+from prony.figures.generator import most_per_s
+from prony.figures.statistics.all_pairs import table_of
+from prony.figures.statistics.compare import LEAST_BLOCKS, Comparison, Terms
+from prony.figures.statistics.effects import Dependence, dependence
+from prony.figures.summary import (
     CellSummary,
     TrialFigures,
     figures,
@@ -20,16 +24,12 @@ from prony.analysis.summary import (
     latest_attempts,
     summarise_cell,
 )
-from prony.archive import Archive
-from prony.diagnosis import observe
-from prony.diagnosis.conclusion import Diagnosis, Observed, conclude, confirmed
-from prony.diagnosis.evidence import Evidence
 from prony.model.claims import Claim
 from prony.model.facts import AskedProgram, Fingerprint, PilotStep, TrialStep
+from prony.model.json_codec import INLINE
 from prony.model.limit import Limited
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import Placement
-from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, Run, SubjectRecord, Trial, TrialRecord, TrialRole
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions, session_of, stretches

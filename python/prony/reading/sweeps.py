@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
 
-from prony.analysis.answer import Ranking, bounded_by, criterion, is_frail, log_values, ranked_cells
-from prony.analysis.compare import LEAST_BLOCKS, NO_VERDICT, Comparison, Terms, Verdict
-from prony.analysis.interactions import Dependent, Place, dependent, interactions
-from prony.analysis.summary import CellSummary
-from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
-from prony.metrics import Better
+from prony.core.metrics import Better
+from prony.figures.answer import Ranking, bounded_by, criterion, is_frail, log_values, ranked_cells
+from prony.figures.statistics.compare import LEAST_BLOCKS, NO_VERDICT, Comparison, Terms, Verdict
+from prony.figures.statistics.interactions import Dependent, Place, dependent, interactions
+from prony.figures.summary import CellSummary
+from prony.model.json_codec import at
 from prony.model.plan import Cell
-from prony.model.shapes import at
 from prony.model.trial import SubjectRecord
+from prony.plan.factors import OF_SANDBOX, Value, short_keys, without_levels
 from prony.reading.groups import Group
 
 # A setting of the kernel is text; longer than this is none.

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from prony.analysis.latency import LatencySummary, latency_summaries, read_distribution
-from prony.analysis.missing import Missing
-from prony.analysis.resources import cpu_share, roles
-from prony.analysis.summary import CellSummary, estimate_over
-from prony.metrics import METRICS, Better
+from prony.core.metrics import METRICS, Better
+from prony.core.units import SECOND_NS, seconds
+from prony.figures.latency import LatencySummary, latency_summaries, read_distribution
+from prony.figures.missing import Missing
+from prony.figures.resources import cpu_share, roles
+from prony.figures.summary import CellSummary, estimate_over
 from prony.model.observation import Phase, Sample
 from prony.model.recording import Recording, Second
 from prony.model.trial import Trial, TrialRecord, TrialRole
 from prony.reading.groups import Group
 from prony.reading.study import Reading
-from prony.units import SECOND_NS, seconds
 
 CURVE = (
     *("0", "10", "25", "50", "60", "70", "75", "80", "85", "90", "92.5", "95", "96.5", "97.5", "98.5", "99"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
 from prony.reading.brief import Brief, Elsewhere, Ranked, brief_of, is_of_the_bench
 from prony.reading.failures import failed_alike, failed_by_class
 from prony.reading.study import Reading

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from prony.analysis.compare import HELD_BACK, NO_VERDICT, Verdict
-from prony.analysis.failure_rates import FailureComparison, Failures
-from prony.analysis.versus import (
+from prony.core.metrics import METRICS, Better
+from prony.figures.statistics.compare import HELD_BACK, NO_VERDICT, Verdict
+from prony.figures.statistics.failure_rates import FailureComparison, Failures
+from prony.figures.versus import (
     ComparedFigure,
     ComparedLoad,
     Family,
@@ -15,7 +16,6 @@ from prony.analysis.versus import (
     Versus,
     Windows,
 )
-from prony.metrics import METRICS, Better
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import (
     as_typed,

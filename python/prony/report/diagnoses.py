@@ -12,6 +12,7 @@ What limits each subject, under each load: a line each, and of causes what they 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from prony.core.units import format_duration, format_rate
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
@@ -25,7 +26,6 @@ from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.sections.figures import group_heading
 from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, each_of, joined, pointer, text
-from prony.units import format_duration, format_rate
 
 Timed = tuple[str, Diagnosis, str]
 """A subject, its diagnosis, and where the JSON has that."""

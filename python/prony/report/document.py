@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-from prony.glossary import terms_in
+from prony.core.glossary import terms_in
 from prony.report.text import Figure, Part, Text, Words, text
 
 

@@ -9,11 +9,11 @@ from functools import partial
 from string import Formatter
 from types import MappingProxyType
 
+from prony.core.units import format_bytes, format_count, format_duration, format_rate
 from prony.diagnosis.evidence import Affected, Confidence, Finding
 from prony.diagnosis.kinds import Sentence
 from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
-from prony.units import format_bytes, format_count, format_duration, format_rate
 
 _LIMITS: Mapping[LimitKind, Sentence] = MappingProxyType(
     {

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
-from prony.analysis.summary import Estimate
-from prony.metrics import METRICS, Unit, format_metric
-from prony.report.text import Figure, Text, each_of, pointer, text
-from prony.units import (
+from prony.core.metrics import METRICS, Unit, format_metric
+from prony.core.units import (
     Scale,
     bytes_scale,
     duration_scale,
@@ -28,6 +26,8 @@ from prony.units import (
     seconds,
     within,
 )
+from prony.figures.summary import Estimate
+from prony.report.text import Figure, Text, each_of, pointer, text
 
 _FIXED = {
     Unit.RATE: Scale(1, "/s"),

@@ -5,13 +5,14 @@ generator.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.account import Carried, RequestClass
-from prony.analysis.latency import LatencySummary, LoadPart, nothing_measured, summary_of
-from prony.analysis.load_condition import ConditionResult
-from prony.analysis.rates import KEPT_RATE
+from prony.core.metrics import PERCENTILES
+from prony.core.safe_text import escaped
+from prony.core.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 from prony.diagnosis.evidence import Affected
-from prony.escapes import escaped
-from prony.metrics import PERCENTILES
+from prony.figures.account import Carried, RequestClass
+from prony.figures.latency import LatencySummary, LoadPart, nothing_measured, summary_of
+from prony.figures.load_condition import ConditionResult
+from prony.figures.rates import KEPT_RATE
 from prony.model.address import Wire
 from prony.model.limit import Limited
 from prony.model.recording import (
@@ -59,7 +60,6 @@ from prony.report.text import (
     text,
 )
 from prony.report.words import carried_words, ending_words
-from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as naturals
 
-from prony.analysis.compare import Verdict
-from prony.analysis.noise_floor import LEAST_STUDIES, Procedure, SelfTest
-from prony.analysis.planted import Planted, Power, Wrong, verdicts_of, wrong_by_blocks
-from prony.metrics import METRICS
-from prony.model.shapes import at
+from prony.core.metrics import METRICS
+from prony.figures.noise_floor import LEAST_STUDIES, Procedure, SelfTest
+from prony.figures.planted import Planted, Power, Wrong, verdicts_of, wrong_by_blocks
+from prony.figures.statistics.compare import Verdict
+from prony.model.json_codec import at
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import as_typed, count, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, Words, each_of, joined, pointer, text

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from prony.analysis.claim_needs import UnmetNeed
-from prony.analysis.claim_parts import estimand
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.units import seconds
+from prony.figures.claim_needs import UnmetNeed
+from prony.figures.claim_parts import estimand
 from prony.model.availability import Availability
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.plan import Cell, Plan
@@ -27,7 +28,6 @@ from prony.report.document import (
 from prony.report.forms import as_typed, count, in_metric, load_number, percent
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import availability_words
-from prony.units import seconds
 
 # More loads than this become rows of a table of figures, fewer its columns.
 _MOST_COLUMNS = 4

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from prony.analysis.answer import mean_of
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean, means
-from prony.metrics import METRICS, PERCENTILES, Better
+from prony.core.metrics import METRICS, PERCENTILES, Better
+from prony.core.units import Scale, bytes_scale, duration_scale
+from prony.figures.answer import mean_of
+from prony.figures.missing import Missing
+from prony.figures.summary import CellSummary, Estimate, cell_trimmed_mean, means
 from prony.model.limit import LimitKind
 from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
@@ -17,7 +18,6 @@ from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import byte_size, count, estimate, in_scale, metric_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, ending_words
-from prony.units import Scale, bytes_scale, duration_scale
 
 _PLAIN = Scale(1, "")
 _OF_ALL = metric_scale("machine_memory_ratio", ())

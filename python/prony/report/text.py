@@ -3,7 +3,7 @@
 Only `Figure` turns a number into text. A plain string in a template has no digit; what may have digits
 is a `Name`, or a `Quote` of a sentence that the JSON has word for word.
 
->>> from prony.units import format_count
+>>> from prony.core.units import format_count
 >>> blocks = Figure(3, format_count, "/plan/blocks")
 >>> str(text("{} after {} blocks", Name("a2"), blocks))
 'a2 after 3 blocks'
@@ -138,7 +138,7 @@ def listed(parts: Iterable[Part], most: int = 4) -> Text:
 def counted(count: Figure, noun: str) -> Text:
     """Return a number of things.
 
-    >>> from prony.units import format_count
+    >>> from prony.core.units import format_count
     >>> [str(counted(Figure(count, format_count, ""), "block")) for count in (1, 1200)]
     ['1 block', '1,200 blocks']
     """

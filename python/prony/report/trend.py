@@ -5,8 +5,8 @@ The report of several archives of one plan, as sessions: first who leads over th
 
 from collections.abc import Iterator
 
-from prony.analysis.summary import CellSummary
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.figures.summary import CellSummary
 from prony.reading.across import ClaimOver, SameLoad, Sessions, change, known
 from prony.reading.trend import Trend
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone

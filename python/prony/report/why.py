@@ -8,6 +8,7 @@ The only place that has these words. `at` is where the report's JSON has the con
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from prony.core.units import format_duration, format_rate
 from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.confirmation import Agreement, Confirmation
 from prony.diagnosis.consumption import Bound, Resource
@@ -27,7 +28,6 @@ from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, each_of, joined, pointer, text
 from prony.report.words import group_words
-from prony.units import format_duration, format_rate
 
 _SAYS: Mapping[Agreement, str] = MappingProxyType(
     {

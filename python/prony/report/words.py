@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from prony.analysis.account import Carried, RequestClass
-from prony.analysis.at_least import is_bound, open_end
-from prony.analysis.summary import CellSummary
-from prony.analysis.validity import FAULT_WORDS
-from prony.escapes import escaped
+from prony.core.safe_text import escaped
+from prony.core.units import format_duration, seconds
+from prony.figures.account import Carried, RequestClass
+from prony.figures.at_least import is_bound, open_end
+from prony.figures.summary import CellSummary
+from prony.figures.validity import FAULT_WORDS
 from prony.model.availability import Availability
 from prony.model.facts import Fingerprint
 from prony.model.trial import Failed, FaultKind, Invalid
@@ -20,7 +21,6 @@ from prony.reading.failures import Cause
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, each_of, joined, pointer, text
-from prony.units import format_duration, seconds
 
 
 def outcome_words(found: Cause, at: str) -> Text:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.core.users import RunAs
 from prony.model.sandbox import SandboxChoice, SandboxFacts, SandboxKind
-from prony.runas import RunAs
 from prony.sandbox.base import Sandbox
 
 if TYPE_CHECKING:

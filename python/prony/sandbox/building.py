@@ -16,10 +16,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.units import MIB, MINUTE_NS, format_bytes, format_duration, seconds
+from prony.core.users import BuildRules, RunAs
+from prony.model.json_codec import Json
 from prony.model.launch import StopRule
-from prony.model.shapes import Json
-from prony.runas import BuildRules, RunAs
 from prony.sandbox import process
 from prony.sandbox.ceilings import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
 from prony.sandbox.journal import RunFolder, layer_folder
@@ -27,7 +28,6 @@ from prony.sandbox.order import named_temporary
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.relay import Relay
 from prony.sandbox.start import RELAY
-from prony.units import MIB, MINUTE_NS, format_bytes, format_duration, seconds
 
 _START_S = 20.0
 _USUAL_NS = 30 * MINUTE_NS

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from prony.core.units import GIB
 from prony.model.sandbox import Ceiling, LimitHolding, LimitState, SandboxChoice
-from prony.sandbox.cgroup.base import LimitName
-from prony.units import GIB
+from prony.sandbox.cgroup.types import LimitName
 
 PIDS = 4096
 """Processes and threads of one process of a subject and its descendants."""

@@ -15,10 +15,10 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from prony.errors import HostError, UsageError, explained
+from prony.core.errors import HostError, UsageError, explained
 from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.sandbox import linux
-from prony.sandbox.cgroup.base import LimitName
+from prony.sandbox.cgroup.types import LimitName
 
 # What `auto` may choose. Not `container`: it needs an engine that runs as a service, and hides the host's
 # files.

@@ -21,15 +21,15 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.users import RunAs
+from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
-from prony.model.shapes import Json
-from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.ceilings import ceilings, with_ceilings
-from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
+from prony.sandbox.cgroup.types import Counters, LimitName, Limits
 from prony.sandbox.containers.image import (
     FoundEngine,
     hiding_options,

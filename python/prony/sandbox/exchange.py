@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from prony.errors import EngineError
+from prony.core.errors import EngineError
+from prony.core.units import MIB
 from prony.model.address import Address, AddressKind, Tls, Wire
 from prony.model.exchange import Request
-from prony.specification import encode_request, encode_target
-from prony.units import MIB
+from prony.plan.engine_spec import encode_request, encode_target
 
 # The interval for checking that the subject still runs.
 _SLICE_S = 0.1

@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 from typing import NamedTuple
 
-from prony.errors import explained
+from prony.core.errors import explained
 
 
 class Identity(NamedTuple):

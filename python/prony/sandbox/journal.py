@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from prony.errors import HostError, explained
-from prony.model.shapes import Json
-from prony.runas import RunAs, make_passable, own_folder
+from prony.core.errors import HostError, explained
+from prony.core.trees import remove_tree
+from prony.core.users import RunAs, make_passable, own_folder
+from prony.model.json_codec import Json
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
-from prony.trees import remove_tree
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"

@@ -24,7 +24,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
-from prony.kernel_settings import OF_A_NAMESPACE
+from prony.core.sysctl import OF_A_NAMESPACE
 
 Result = TypeVar("Result")
 

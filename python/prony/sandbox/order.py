@@ -20,11 +20,11 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.errors import FailureStage, HostError, SubjectError
+from prony.core.errors import FailureStage, HostError, SubjectError
+from prony.core.users import RunAs, generator_for, own_folder
+from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import EngineSeat, Placement
-from prony.model.shapes import Json
-from prony.runas import RunAs, generator_for, own_folder
 from prony.sandbox.ceilings import disk_bytes, disk_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Literal
 
 import prony
-from prony.errors import HostError
-from prony.lines import Lines, json_object
+from prony.core.errors import HostError
+from prony.core.lines import Lines, json_object
+from prony.core.units import seconds
+from prony.model.json_codec import Json
 from prony.model.launch import StopRule
-from prony.model.shapes import Json
-from prony.units import seconds
 
 # Isolated (-I) and without site (-S): neither the caller's environment nor installed packages change the
 # supervisor, and it starts quickly.

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from random import Random
 
-from prony.errors import HostError
-from prony.host.cpus import Cpu
+from prony.core.errors import HostError
+from prony.machine.cpus import Cpu
 from prony.model.sandbox import Placement, SandboxChoice
 
 

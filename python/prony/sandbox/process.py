@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.users import RunAs
+from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
-from prony.model.shapes import Json
-from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.ceilings import ceilings, pids_of_user
 from prony.sandbox.choice import can_isolate_networks

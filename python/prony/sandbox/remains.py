@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from prony.errors import HostError
-from prony.runas import RunAs
+from prony.core.errors import HostError
+from prony.core.users import RunAs
 from prony.sandbox import journal
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, find_hierarchies, parse_mark

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from prony.lines import json_object
-from prony.runas import HIDES_SESSIONS, SUBJECT_PATH
+from prony.core.lines import json_object
+from prony.core.users import HIDES_SESSIONS, SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.linux import join
 

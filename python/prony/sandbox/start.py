@@ -27,9 +27,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from prony.core.trees import walk
 from prony.sandbox import linux
 from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
-from prony.trees import walk
 
 RELAY = ("127.0.0.1", 3128)
 """Where a build's network has Prony's relay."""

@@ -22,15 +22,16 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from prony.errors import FailureStage, HostError, SubjectError
+from prony.core.errors import FailureStage, HostError, SubjectError
+from prony.core.units import format_bytes, format_duration, seconds
 from prony.model.address import Address
 from prony.model.exchange import Contract, Request
+from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Placement
-from prony.model.shapes import Json
 from prony.sandbox import journal
-from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.cgroup.types import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, connect, exchange
 from prony.sandbox.groups import TrialGroups
@@ -38,7 +39,6 @@ from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import StopReport, Supervisor
 from prony.sandbox.spawn import BEFORE_FAILED
-from prony.units import format_bytes, format_duration, seconds
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1

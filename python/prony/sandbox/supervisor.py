@@ -49,13 +49,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from prony.lines import Lines, json_object
+from prony.core.lines import Lines, json_object
+from prony.core.trees import sized, sizes
+from prony.core.units import KIB, MIB
 from prony.sandbox import linux
 from prony.sandbox.identity import Identity, descendants, identify
 from prony.sandbox.spawn import SpawnOrder, report_failure
 from prony.sandbox.start import Started, start
-from prony.trees import sized, sizes
-from prony.units import KIB, MIB
 
 
 class Ring:

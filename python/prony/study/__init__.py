@@ -7,7 +7,7 @@ it ends. Must not know the command line or reports.
 'run_study'
 """
 
-from prony.study.base import Study, StudyListener
 from prony.study.run import run_study
+from prony.study.task import Study, StudyListener
 
 __all__ = ["Study", "StudyListener", "run_study"]

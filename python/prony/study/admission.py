@@ -13,16 +13,16 @@ from math import ceil
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
-from prony.errors import HostError
-from prony.factors import OF_SANDBOX
-from prony.host.preflight import Demand, preflight, unfit
+from prony.core.errors import HostError
+from prony.core.units import KIB, seconds
+from prony.machine.preflight import Demand, preflight, unfit
 from prony.model.plan import Plan
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.model.subject import Subject
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
-from prony.sandbox.cgroup.base import LimitName
-from prony.study.base import Study, StudyListener
-from prony.units import KIB, seconds
+from prony.plan.factors import OF_SANDBOX
+from prony.sandbox.cgroup.types import LimitName
+from prony.study.task import Study, StudyListener
 
 # Bytes in an archive: histograms, counters and the log of a trial; a second of its series; a process in a
 # second, sampled twice.

@@ -12,36 +12,36 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from prony.analysis.validity import MOST_OTHER_LOAD
-from prony.assembly import HOST, Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.loader import Catalog
-from prony.certificates import Authority
+from prony.core.units import SECOND_NS, seconds
+from prony.core.users import RunAs
 from prony.engine.registry import Means, open_engine
-from prony.host.cpus import Cpu
-from prony.host.facts.activity import Activity, watch_machine
+from prony.figures.validity import MOST_OTHER_LOAD
+from prony.machine.cpus import Cpu
+from prony.machine.facts.activity import Activity, watch_machine
 from prony.model.facts import GeneratorFitness
+from prony.model.json_codec import Json
 from prony.model.launch import Launch, Readiness
 from prony.model.plan import Cell
 from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
-from prony.model.shapes import Json
 from prony.model.subject import Subject
 from prony.model.trial import Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.monitor.asked import KnownPrograms
-from prony.runas import RunAs
+from prony.plan.order import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
+from prony.sandbox.certificates import Authority
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.placement import equivalent
-from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
-from prony.study.base import Study, StudyListener, placement_of_subject
+from prony.sandbox.watch.partners import KnownPrograms
+from prony.study.assembly import HOST, Site, assemble
 from prony.study.preparing import Ready
 from prony.study.reference_load import with_taken
-from prony.trial import Stay, Task, run_trial
-from prony.units import SECOND_NS, seconds
+from prony.study.task import Study, StudyListener, placement_of_subject
+from prony.study.trial import Stay, Task, run_trial
 
 _WINDOW_S = 1.0
 _MOST_OF_TRIAL_S = 10.0

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from prony.analysis.validity import in_words
+from prony.core.units import format_duration, seconds
+from prony.figures.validity import in_words
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Fault, Trial, TrialRole
-from prony.schedule import Position, Turn, again, block_turns
-from prony.study.base import StudyListener
+from prony.plan.order import Position, Turn, again, block_turns
 from prony.study.bench import StudyBench, measure
 from prony.study.ledger import Ledger
-from prony.units import format_duration, seconds
+from prony.study.task import StudyListener
 
 Judge = Callable[[Trial], Trial]
 """Adds results to a trial before it is archived."""

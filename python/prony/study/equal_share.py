@@ -11,10 +11,10 @@ from prony.catalog.schema.entry import IntSetting
 from prony.model.subject import YOURS, Interface
 
 if TYPE_CHECKING:
+    from prony.catalog.discover.current import Current
     from prony.catalog.schema.entry import ServerEntry
     from prony.catalog.schema.loader import Catalog
-    from prony.factors import Choice
-    from prony.survey.current import Current
+    from prony.plan.factors import Choice
 
 _PROCESSES = ("workers", "processes", "max_workers")
 # Granian's run an app of WSGI alone.

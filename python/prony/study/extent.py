@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, hypot, inf, log1p, sqrt
 
-from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.effects import student_t
-from prony.analysis.power import foreseen
 from prony.catalog.schema.loader import Catalog
+from prony.core.units import SECOND_NS, seconds
+from prony.figures.statistics.compare import LEAST_BLOCKS
+from prony.figures.statistics.effects import student_t
+from prony.figures.statistics.power import foreseen
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
-from prony.study.base import TRIAL_OVERHEAD_S
 from prony.study.rounds import SLICE_S, lead_in_ns, why_in_turns
-from prony.units import SECOND_NS, seconds
+from prony.study.task import TRIAL_OVERHEAD_S
 
 # Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
 COUNTED_PER_S = 100.0
@@ -88,7 +88,7 @@ def pilot_seconds(plan: Plan) -> tuple[float, float]:
 
 
 def _search_extent(plan: Plan) -> Extent:
-    from prony.analysis.find_rate import MOST_TESTS
+    from prony.figures.find_rate import MOST_TESTS
     from prony.study.rates import TYPICAL_STEPS
 
     calibrations = _calibrations(plan, len(plan.cells))

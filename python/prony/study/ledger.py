@@ -6,12 +6,12 @@ Must not know how a trial is run.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.validity import disturbed_reach
 from prony.archive import ArchiveWriter
+from prony.figures.validity import disturbed_reach
 from prony.model.facts import TrialFacts
 from prony.model.observation import Slice
 from prony.model.trial import Fault, Outcome, Trial, TrialRole
-from prony.schedule import Key, Turn
+from prony.plan.order import Key, Turn
 
 
 @dataclass(frozen=True, slots=True)

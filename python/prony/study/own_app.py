@@ -7,22 +7,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.errors import UsageError
+from prony.catalog.discover.current import Current
+from prony.catalog.discover.programs import usual_servers
+from prony.catalog.discover.sources import Program
+from prony.catalog.discover.survey import DJANGO_SETTINGS, Survey
+from prony.core.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
 from prony.model.subject import YOURS, App, Interface
+from prony.plan.document import WorkloadDocument
 from prony.study.equal_share import equal_share
-from prony.study_document import WorkloadDocument
-from prony.survey.current import Current
-from prony.survey.programs import usual_servers
-from prony.survey.sources import Program
-from prony.survey.survey import DJANGO_SETTINGS, Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.factors import Choice
-    from prony.plan import PlanOptions
-    from prony.study_document import StudyDocument
+    from prony.plan.build import PlanOptions
+    from prony.plan.document import StudyDocument
+    from prony.plan.factors import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def plan_of_app(
     """
     from prony.catalog.schema.command import named_commands, program_entry
     from prony.catalog.schema.loader import with_app, with_server
-    from prony.plan import calibrated, make_plan
-    from prony.study_document import CalibrationDocument
+    from prony.plan.build import calibrated, make_plan
+    from prony.plan.document import CalibrationDocument
 
     commands = named_commands(wish.commands, wish.folder)
     if wish.program is not None:
@@ -332,7 +332,7 @@ def _document(
     interfaces: Mapping[str, Interface],
     notes: tuple[str, ...],
 ) -> "StudyDocument":
-    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument
+    from prony.plan.document import ProfileDocument, StudyDocument, SubjectDocument
 
     subjects = []
     if wish.app is not None:

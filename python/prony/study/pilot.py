@@ -13,21 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from prony.analysis.latency import latency_summaries
-from prony.analysis.rates import rates_of
-from prony.analysis.steady_state import judge_pilot, warmup_ns
 from prony.catalog.schema.apps import is_built_in
+from prony.core.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
+from prony.figures.latency import latency_summaries
+from prony.figures.rates import rates_of
+from prony.figures.steady_state import judge_pilot, warmup_ns
 from prony.model.facts import PilotStep
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Failed, Invalid, Trial, TrialRole
 from prony.model.workload import DurationStop
-from prony.schedule import Position, Turn
-from prony.study.base import TRIAL_OVERHEAD_S, Study, StudyListener
+from prony.plan.order import Position, Turn
 from prony.study.bench import StudyBench, measure
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 from prony.study.replies import first_cells
-from prony.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
+from prony.study.task import TRIAL_OVERHEAD_S, Study, StudyListener
 
 # A server that compiles itself is still at it after 6 s, which show little of that.
 _LEAST_LOOK_S = 12

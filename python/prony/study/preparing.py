@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
+from prony.catalog.discover.hints import Refusal, hint_for
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
-from prony.errors import SubjectError
+from prony.core.errors import SubjectError
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts
 from prony.model.plan import Plan
 from prony.model.sandbox import Placement, SandboxFacts
 from prony.model.subject import Subject
 from prony.model.trial import SubjectRecord
-from prony.study.base import Study, StudyListener
+from prony.study.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.study.resume import digest, identity
-from prony.survey.hints import Refusal, hint_for
+from prony.study.task import Study, StudyListener
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from prony.analysis.find_rate import found_rate, judge_rate, least_rate, next_rate, next_test, window_for
-from prony.analysis.objective import Objective, parse_objective
-from prony.analysis.rates import rates_of
-from prony.errors import ArchiveError
-from prony.metrics import format_metric
+from prony.core.errors import ArchiveError
+from prony.core.metrics import format_metric
+from prony.core.units import SECOND_NS, seconds
+from prony.figures.find_rate import found_rate, judge_rate, least_rate, next_rate, next_test, window_for
+from prony.figures.objective import Objective, parse_objective
+from prony.figures.rates import rates_of
 from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Trial, TrialRole
 from prony.model.workload import DurationStop, OpenLoop, Workload
-from prony.schedule import Position, Turn, block_turns
-from prony.study.base import StudyListener
+from prony.plan.order import Position, Turn, block_turns
 from prony.study.bench import StudyBench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 from prony.study.pilot import glance
-from prony.units import SECOND_NS, seconds
+from prony.study.task import StudyListener
 
 FIRST_RATE_PER_S = 100.0
 """Where the search begins when the plan names no rate and nothing was served in a short closed loop."""

@@ -11,18 +11,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from statistics import median
 
-from prony.analysis.generator import Costs, loss_ratio
+from prony.core.errors import EngineError, HostError
+from prony.core.units import SECOND_NS, seconds
+from prony.core.version import own_command
 from prony.engine.registry import open_engine
-from prony.errors import EngineError, HostError
+from prony.figures.generator import Costs, loss_ratio
 from prony.model.address import Address
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat, Placement
 from prony.model.trial import Trial
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, Loop, Pacing, Stop, Workload
-from prony.monitor.processes import process_clock_ns
-from prony.study.base import StudyListener
-from prony.units import SECOND_NS, seconds
-from prony.version import own_command
+from prony.sandbox.watch.processes import process_clock_ns
+from prony.study.task import StudyListener
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from prony.analysis.last_error import last_error, plain_lines
+from prony.catalog.discover.hints import Refusal, hint_for
+from prony.catalog.discover.masks import is_alike, template
 from prony.catalog.schema.apps import is_built_in
-from prony.errors import SubjectError
-from prony.escapes import escaped
+from prony.core.errors import SubjectError
+from prony.core.safe_text import escaped
+from prony.figures.last_error import last_error, plain_lines
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
+from prony.plan.order import Position, Turn, nuisances
 from prony.sandbox.base import Sandbox
 from prony.sandbox.contract import difference, listening_ports, probe
 from prony.sandbox.exchange import Reply
 from prony.sandbox.identity import descendants
 from prony.sandbox.subject import RunningSubject
-from prony.schedule import Position, Turn, nuisances
-from prony.study.base import StudyListener
 from prony.study.bench import StudyBench
-from prony.survey.hints import Refusal, hint_for
-from prony.survey.masks import is_alike, template
+from prony.study.task import StudyListener
 
 # Of a log without an error, and of a body.
 _LOG_LINES_SHOWN = 6

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.analysis.drift import comparable
 from prony.archive import codec, open_archive
 from prony.archive.codec import encode_subject
 from prony.catalog.install.environment import Environment
 from prony.catalog.schema.entry import ProcessEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.figures.drift import comparable
 from prony.model.facts import Fingerprint
+from prony.model.json_codec import Json, encode
 from prony.model.plan import Cell, Plan
-from prony.model.shapes import Json, encode
 from prony.model.subject import Subject
 from prony.model.trial import SubjectRecord, TrialRole
-from prony.schedule import Key
+from prony.plan.order import Key
 from prony.study.ledger import ArchivedTrial, entry_of
 
 

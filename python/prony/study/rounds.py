@@ -12,28 +12,28 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from random import Random
 
-from prony.analysis.account import tally
-from prony.analysis.rounds import is_disturbed
 from prony.catalog.schema.settings import TLS, TLS_OFF
-from prony.engine.base import OnEvent
+from prony.core.errors import EngineError, PronyError, SubjectError
+from prony.core.units import MILLISECOND_NS, SECOND_NS
+from prony.engine.generator import OnEvent
 from prony.engine.process import ProcessEngine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.figures.account import tally
+from prony.figures.rounds import is_disturbed
+from prony.model.json_codec import Json
 from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
 from prony.model.recording import Recording
-from prony.model.shapes import Json
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
-from prony.monitor.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
+from prony.plan.order import Turn, balanced_orders, block_turns
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.placement import equivalent
 from prony.sandbox.subject import RunningSubject
-from prony.schedule import Turn, balanced_orders, block_turns
-from prony.study.base import StudyListener
+from prony.sandbox.watch.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
 from prony.study.bench import StudyBench, beside_the_generator, task_of
 from prony.study.ledger import Ledger
-from prony.trial import Task
-from prony.units import MILLISECOND_NS, SECOND_NS
+from prony.study.task import StudyListener
+from prony.study.trial import Task
 
 WINDOW_NS = SECOND_NS // 2
 LEAD_NS = 200 * MILLISECOND_NS

@@ -13,29 +13,29 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from prony.analysis.compare import Comparison, Terms, compare_family
-from prony.analysis.missing import Missing
-from prony.analysis.sequential import Decision, decide
 from prony.archive import ArchiveWriter, check_free, create, open_archive, resume
-from prony.certificates import Authority
-from prony.host.checks import kernel_log_kept
-from prony.host.claim import claim_machine
-from prony.host.cpus import available_cpus
-from prony.host.fingerprint import fingerprint
+from prony.core.units import format_duration
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import Comparison, Terms, compare_family
+from prony.figures.statistics.sequential import Decision, decide
+from prony.machine.checks import kernel_log_kept
+from prony.machine.claim import claim_machine
+from prony.machine.cpus import available_cpus
+from prony.machine.fingerprint import fingerprint
 from prony.model.facts import Fingerprint, RunFacts, Stopped
 from prony.model.plan import Plan, Precision
 from prony.model.sandbox import SandboxChoice, SandboxFacts
 from prony.model.trial import RunStatus, TrialRole
+from prony.plan.order import block_turns
 from prony.reading.groups import Group, terms
 from prony.reading.study import Reading, read_archive
 from prony.sandbox import describe
+from prony.sandbox.certificates import Authority
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place_in
 from prony.sandbox.remains import clear_and_report
-from prony.schedule import block_turns
 from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
-from prony.study.base import Study, StudyListener, placement_of_subject
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
 from prony.study.generators import left_out, left_out_words
@@ -47,7 +47,7 @@ from prony.study.reference_load import calibrated_sharing
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
 from prony.study.rounds import run_rounds
-from prony.units import format_duration
+from prony.study.task import Study, StudyListener, placement_of_subject
 
 
 def run_study(study: Study, listener: StudyListener) -> None:

@@ -12,23 +12,23 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from prony.analysis.effects import geometric_mean
-from prony.analysis.missing import Missing, Value
-from prony.analysis.objective import Condition
-from prony.analysis.summary import CellSummary
 from prony.archive import open_archive
 from prony.catalog.schema.entry import IntSetting, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
-from prony.factors import name_with
+from prony.core.units import seconds
+from prony.figures.missing import Missing, Value
+from prony.figures.objective import Condition
+from prony.figures.statistics.effects import geometric_mean
+from prony.figures.summary import CellSummary
 from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop
+from prony.plan.factors import name_with
 from prony.reading.study import Reading, read_archive
 from prony.study.rates import searching
 from prony.tune.race import Figures, Stage, StageName, Trials, TuneWish, costs_of
 from prony.tune.space import Candidate, Knobs
-from prony.units import seconds
 
 _WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import exp, floor, fsum, inf, log, sqrt
 
-from prony.analysis.all_pairs import all_pairs, pair_level
-from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.effects import Effect, change_of, geometric_mean, paired, student_t
-from prony.analysis.objective import Condition
-from prony.analysis.summary import Estimate, estimate_over
+from prony.core.units import seconds
+from prony.figures.objective import Condition
+from prony.figures.statistics.all_pairs import all_pairs, pair_level
+from prony.figures.statistics.compare import LEAST_BLOCKS
+from prony.figures.statistics.effects import Effect, change_of, geometric_mean, paired, student_t
+from prony.figures.summary import Estimate, estimate_over
 from prony.tune.space import Candidate, Cost, Knobs, Machine, first_candidates, neighbours
-from prony.units import seconds
 
 Figures = Mapping[str, float]
 """Metrics of one trial that counts, by name, in the units of METRICS."""

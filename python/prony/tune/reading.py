@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from math import expm1, floor, inf
 from typing import NamedTuple
 
-from prony.analysis.all_pairs import all_pairs, pair_level
-from prony.analysis.effects import Effect, geometric_mean
-from prony.analysis.summary import Estimate, estimate_over
+from prony.figures.statistics.all_pairs import all_pairs, pair_level
+from prony.figures.statistics.effects import Effect, geometric_mean
+from prony.figures.summary import Estimate, estimate_over
 from prony.model.facts import FoundRate
 from prony.tune.race import (
     Figures,

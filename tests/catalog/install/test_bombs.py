@@ -28,7 +28,7 @@ from pathlib import Path
 from prony.sandbox.choice import gain_namespaces
 gain_namespaces()
 from prony.catalog.install.child import Children
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox.building import BuildTask
 user = resolve_user()
 task = BuildTask(["/usr/bin/python3", "-c", sys.argv[1]], {"PATH": os.defpath}, Path("/"))

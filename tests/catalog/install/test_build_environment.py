@@ -7,7 +7,7 @@ import pytest
 from commands import passable_folder
 from prony.catalog.install.child import Children
 from prony.catalog.install.uv import build_environment, open_uv, probe_environment
-from prony.runas import builder_for, resolve_user
+from prony.core.users import builder_for, resolve_user
 
 SECRETS = (
     *("AWS_SECRET_ACCESS_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOAUTH", "GO_TOKEN"),

@@ -19,7 +19,7 @@ from prony.catalog.install.child import Children
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.loader import load_catalog
-from prony.runas import SUBJECT_PATH, BuildRules, own_folder, resolve_user
+from prony.core.users import SUBJECT_PATH, BuildRules, own_folder, resolve_user
 from prony.sandbox.building import BuildTask, why_no_builds
 
 pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")
@@ -181,7 +181,7 @@ PRONY = """\
 import os, sys
 from pathlib import Path
 from prony.catalog.install.child import Children
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox.building import BuildTask
 children, task = Children(resolve_user()), BuildTask(sys.argv[2:], {"PATH": os.defpath}, Path("/"))
 if sys.argv[1] == "run":

@@ -15,8 +15,8 @@ from prony.catalog.install.interpreter import try_interpreter
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
+from prony.core.users import resolve_user
 from prony.model.availability import INSTALLABLE, READY
-from prony.runas import resolve_user
 
 pytestmark = pytest.mark.servers
 

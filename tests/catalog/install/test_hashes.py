@@ -12,7 +12,7 @@ from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.resolve import Lock, Wanted, resolve_lock
 from prony.catalog.install.uv import Uv
 from prony.catalog.schema.loader import load_catalog
-from prony.runas import builder_for, resolve_user
+from prony.core.users import builder_for, resolve_user
 
 HASHED = "".join(
     f"{name} \\\n    --hash=sha256:{64 * digit}\n"

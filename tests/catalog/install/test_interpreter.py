@@ -19,7 +19,7 @@ from prony.catalog.install.interpreter import (
     located,
     try_interpreter,
 )
-from prony.runas import RunAs, resolve_user
+from prony.core.users import RunAs, resolve_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as another user")
 

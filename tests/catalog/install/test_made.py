@@ -8,14 +8,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from prony.catalog.discover.sources import Program
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import installed_versions, works
 from prony.catalog.install.system import find_programs, version_in
 from prony.catalog.schema.command import program_entry
 from prony.catalog.schema.loader import load_catalog, load_server, load_service
-from prony.runas import RunAs, resolve_user
-from prony.survey.sources import Program
+from prony.core.users import RunAs, resolve_user
 
 ENTRY = """
 name = "mine"

@@ -13,9 +13,9 @@ from commands import passable_folder
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.loader import load_catalog
-from prony.runas import BuildRules, resolve_user
+from prony.core.units import MIB, SECOND_NS
+from prony.core.users import BuildRules, resolve_user
 from prony.sandbox.building import why_no_builds
-from prony.units import MIB, SECOND_NS
 
 pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")
 

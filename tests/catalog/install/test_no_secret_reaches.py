@@ -52,7 +52,7 @@ from prony.catalog.schema.loader import load_server
 from prony.model.address import Address
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.runas import resolve_user
+from prony.core.users import resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run
 user = resolve_user()

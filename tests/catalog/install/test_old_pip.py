@@ -13,8 +13,8 @@ from prony.catalog.install.interpreter import Interpreter, find_interpreter
 from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.resolve import LOCKS, built_in_requirements, committed_lock, shared_requirements
 from prony.catalog.schema.loader import load_catalog
+from prony.core.users import resolve_user
 from prony.model.address import Wire
-from prony.runas import resolve_user
 
 CATALOG = load_catalog()
 EDITIONS = [name for name in CATALOG.servers if "-as-of-" in name]

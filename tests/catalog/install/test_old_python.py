@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from prony.assembly import needs_of
 from prony.catalog.install.environment import EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.resolve import built_in_requirements, committed_lock, shared_requirements
 from prony.catalog.install.status import status
 from prony.catalog.install.system import Debian, advise, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
-from prony.listing.servers import advice_document
+from prony.cli.documents.servers import advice_document
+from prony.core.users import RunAs, resolve_user
 from prony.model.availability import Availability
 from prony.model.subject import Interface, Subject
 from prony.report.document import Paragraph
-from prony.runas import RunAs, resolve_user
+from prony.study.assembly import needs_of
 
 VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
 OLD = "meinheld-cpython38"

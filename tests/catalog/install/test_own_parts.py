@@ -8,7 +8,7 @@ import pytest
 
 from prony.catalog.install import build as module
 from prony.catalog.install.build import own_parts
-from prony.runas import RunAs
+from prony.core.users import RunAs
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import pytest
 from commands import passable_folder
 from prony.catalog.install.child import Children
 from prony.catalog.install.uv import build_environment
-from prony.runas import SUBJECT_PATH, own_folder, resolve_user
+from prony.core.users import SUBJECT_PATH, own_folder, resolve_user
 from prony.sandbox.building import BuildTask, why_no_builds
 
 pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")

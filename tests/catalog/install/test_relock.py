@@ -6,7 +6,7 @@ import pytest
 
 from prony.catalog.install import resolve as module
 from prony.catalog.schema.loader import load_catalog, load_generator, write_skeleton
-from prony.errors import ExitCode, HostError
+from prony.core.errors import ExitCode, HostError
 
 
 @pytest.fixture

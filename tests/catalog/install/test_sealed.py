@@ -13,11 +13,11 @@ from prony.catalog.install.access import refuse_open_cache
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
-from prony.catalog.install.sealed import sealed_copy
+from prony.catalog.install.seal import sealed_copy
 from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
-from prony.errors import HostError
-from prony.runas import RunAs, builder_for, generator_for, resolve_user
+from prony.core.errors import HostError
+from prony.core.users import RunAs, builder_for, generator_for, resolve_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users")
 
@@ -145,7 +145,7 @@ def test_another_user_has_what_it_runs_built_for_itself(user, request_of, folder
 
 @needs_root
 def test_a_hard_link_to_a_file_of_another_user_is_refused(user, request_of, folder):
-    from prony.catalog.install.sealed import seal
+    from prony.catalog.install.seal import seal
 
     secret = folder / "secret"
     secret.write_text("secret")
@@ -195,7 +195,7 @@ def test_the_copy_of_an_app_that_was_changed_is_made_anew(user):
 
 @pytest.mark.slow
 def test_the_state_of_two_hundred_thousand_entries_takes_a_second(folder):
-    from prony.catalog.install.sealed import read_tree
+    from prony.catalog.install.seal import read_tree
 
     for place in range(2000):
         inner = folder / "tree" / f"package{place // 50}" / f"module{place}"

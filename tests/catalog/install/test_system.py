@@ -9,7 +9,7 @@ import pytest
 from prony.catalog.install.system import Brew, Debian, Fedora, advise, find_system, missing
 from prony.catalog.schema.entry import SystemNeeds
 from prony.catalog.schema.loader import load_catalog, load_server
-from prony.listing.servers import advice_document
+from prony.cli.documents.servers import advice_document
 from prony.model.shown import json_of
 
 ROOT = Path(__file__).parents[3]
@@ -88,7 +88,7 @@ def test_what_has_no_name_on_this_system_is_told_by_debians():
 def test_a_server_whose_packages_are_missing_is_not_built(monkeypatch, tmp_path):
     from prony.catalog.install.environment import EnvironmentRequest, Unavailable
     from prony.catalog.install.prepare import prepare
-    from prony.runas import resolve_user
+    from prony.core.users import resolve_user
 
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path))
     monkeypatch.setattr("prony.catalog.install.build.find_system", lambda: Debian(tmp_path))

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from prony.catalog.install.child import FinishedCommand
-from prony.catalog.install.sealed import filling, read_mark, seal, write_mark
+from prony.catalog.install.seal import filling, read_mark, seal, write_mark
 
 
 def test_a_folder_that_is_marked_stays(tmp_path):

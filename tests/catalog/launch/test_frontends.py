@@ -6,7 +6,7 @@ import pytest
 
 from prony.catalog.launch.processes import Seat, make_frontend
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.address import Address, Wire
 from prony.model.subject import Frontend, Interface, Subject
 

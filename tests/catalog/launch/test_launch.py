@@ -8,7 +8,7 @@ from prony.catalog.launch.commands import command_for_user
 from prony.catalog.launch.processes import Seat, declared_facts, make_launch
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.address import Address
 from prony.model.launch import RoleRule, StopRule
 from prony.model.subject import App, Interface, Subject

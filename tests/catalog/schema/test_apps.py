@@ -9,9 +9,9 @@ import pytest
 from prony.catalog.install.prepare import materialise_app
 from prony.catalog.schema.apps import folder_digest, user_app
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import UsageError
+from prony.core.errors import UsageError
+from prony.core.users import RunAs
 from prony.model.subject import Interface
-from prony.runas import RunAs
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.catalog.discover.sources import Program
 from prony.catalog.launch.processes import Seat, make_launch
 from prony.catalog.schema.command import (
     command_app,
@@ -12,11 +13,10 @@ from prony.catalog.schema.command import (
     parse_command,
     program_entry,
 )
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.subject import Interface, Subject
-from prony.survey.sources import Program
 
 
 @pytest.fixture

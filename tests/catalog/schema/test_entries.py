@@ -18,7 +18,7 @@ from prony.catalog.schema.loader import (
     load_server,
     load_service,
 )
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.subject import Interface, Subject
 
 SERVERS = sorted(BUILT_IN_SERVERS.glob("*.toml"))

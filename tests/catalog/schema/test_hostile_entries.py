@@ -6,7 +6,7 @@ import pytest
 
 from prony.catalog.schema.apps import load_apps
 from prony.catalog.schema.loader import load_catalog, load_frontend, load_server, load_service
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 HOSTILE = Path(__file__).parent / "hostile"
 VALID = ("valid", "frontend-valid", "service-valid")

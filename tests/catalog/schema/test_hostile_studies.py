@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prony.catalog.schema.studies import read_study
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 
 FOLDER = Path(__file__).parent / "hostile_studies"
 SECOND_LOAD = '\n[[workloads]]\nloop = "closed"\nconnections = 7\n'

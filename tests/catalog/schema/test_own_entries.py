@@ -6,9 +6,9 @@ import pytest
 
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import load_catalog, load_server, skeleton, write_skeleton
-from prony.check import names_to_check
-from prony.errors import ExitCode, HostError, UsageError
+from prony.core.errors import ExitCode, HostError, UsageError
 from prony.model.subject import Interface, Subject
+from prony.study.catalog_check import names_to_check
 
 STUDY = """\
 format = 1

@@ -8,9 +8,9 @@ from importlib import import_module
 
 import pytest
 
-from prony.analysis.planted import work_path
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.loader import load_catalog
+from prony.figures.planted import work_path
 
 VARIANTS = ["page-1k", "page-64k", "page-stream", "page-echo", "page-sleep", "page-cpu"]
 

@@ -8,23 +8,23 @@ from typing import get_args
 
 import pytest
 
-from prony.analysis.claim_needs import Cpus, is_claimed, planned, unmet
-from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.cli.protocol import with_usual_pilot
+from prony.core.metrics import METRICS
 from prony.engine.registry import ENGINES
-from prony.factors import grid_words, without_levels
-from prony.metrics import METRICS
+from prony.figures.claim_needs import Cpus, is_claimed, planned, unmet
+from prony.figures.trial_metrics import has_roles
 from prony.model.claims import ClaimKind
 from prony.model.sandbox import SandboxChoice
 from prony.model.workload import CountStop, DurationStop
-from prony.plan import PlanOptions, make_plan
+from prony.plan.build import PlanOptions, make_plan
+from prony.plan.document import Generator
+from prony.plan.factors import grid_words, without_levels
 from prony.study.extent import extent_of
 from prony.study.generators import to_leave_out
-from prony.study.named import checks_of_study, plan_of_study
-from prony.study_document import Generator
+from prony.study.study_plan import checks_of_study, plan_of_study
 
 SECOND = 1_000_000_000
 # Published experiments; the others are Prony's own.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from prony.analysis.account import counts_by_class
+from prony.core.errors import EngineError
 from prony.engine.external import TOOLS
 from prony.engine.external.recording import Around, to_recording
 from prony.engine.external.tool import Job, Output
-from prony.errors import EngineError
+from prony.figures.account import counts_by_class
 from prony.model.address import Address
 from prony.model.recording import Distributions
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Workload

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from prony.core.errors import EngineError
 from prony.engine.external.engine import ExternalEngine, InstalledTool
 from prony.engine.external.tool import Abilities, Measured, Order, Tool
-from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload

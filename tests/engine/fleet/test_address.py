@@ -2,8 +2,8 @@
 
 import pytest
 
+from prony.core.errors import UsageError
 from prony.engine.fleet.address import Fleet, fleet_of
-from prony.errors import UsageError
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from prony import certificates
+from prony.core.errors import HostError, UsageError
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
-from prony.errors import HostError, UsageError
+from prony.sandbox import certificates
 
 
 def shake(server, client):
@@ -106,7 +106,7 @@ def test_certificates_that_are_not_valid_today_are_named(tmp_path, monkeypatch, 
             return datetime.now(tz) + timedelta(days=days)
 
     with monkeypatch.context() as made:
-        made.setattr("prony.certificates.datetime", OtherDay)
+        made.setattr("prony.sandbox.certificates.datetime", OtherDay)
         write_certificates(tmp_path / "certificates", 1)
     found = refusal(tmp_path / "certificates")
     assert found.startswith(f"the certificates in `{tmp_path}/certificates` cannot be used: {said}2")
@@ -141,11 +141,11 @@ def test_an_authority_that_has_expired_is_named(tmp_path, monkeypatch):
     with monkeypatch.context() as made:
 
         def short(name, _validity):
-            made.setattr("prony.certificates.datetime", Earlier)
+            made.setattr("prony.sandbox.certificates.datetime", Earlier)
             try:
                 return begun(name, timedelta(days=1))
             finally:
-                made.setattr("prony.certificates.datetime", datetime)
+                made.setattr("prony.sandbox.certificates.datetime", datetime)
 
         made.setattr(certificates, "_new_authority", short)
         write_certificates(folder, 30)

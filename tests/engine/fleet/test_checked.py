@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from prony.core.errors import EngineError
+from prony.core.version import prony_version
 from prony.engine.answers import MachineFacts
-from prony.engine.base import OnLoss
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.engine import FleetEngine
-from prony.errors import EngineError
+from prony.engine.generator import OnLoss
 from prony.model.facts import Fingerprint
 from prony.model.workload import EngineChoice
-from prony.version import prony_version
 
 SPEC = {"workload": {"loop": {"connections": None}}}
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.engine.fleet.clocks import Offset, Probe, drift_of, offset_at
-from prony.units import MILLISECOND_NS, SECOND_NS
 
 ppm = st.integers(-50, 50)
 offsets = st.integers(-(10**15), 10**15)

@@ -14,20 +14,20 @@ import pytest
 from commands import heed_all_signals_but
 from dask_workers import are_there, secure_scheduler
 from prony._engine import ReferenceServer
-from prony.analysis.drift import machine_key
-from prony.analysis.latency import latency_summaries
-from prony.engine.base import OnLoss
+from prony.core.errors import EngineError, HostError
+from prony.core.units import SECOND_NS
+from prony.core.version import own_command
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
-from prony.errors import EngineError, HostError
-from prony.host.fingerprint import brief_fingerprint
+from prony.engine.generator import OnLoss
+from prony.figures.drift import machine_key
+from prony.figures.latency import latency_summaries
+from prony.machine.fingerprint import brief_fingerprint
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
-from prony.units import SECOND_NS
-from prony.version import own_command
 
 CHOICE = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
 # Started by nobody else's tests: each looks for the workers that are its own children.

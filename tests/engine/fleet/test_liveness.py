@@ -1,7 +1,7 @@
 """Who is silent is lost, unless it was this side that did not listen."""
 
+from prony.core.units import MILLISECOND_NS, SECOND_NS, nanoseconds
 from prony.engine.fleet.member import BEAT_EVERY_S, SILENCE_NS, Liveness
-from prony.units import MILLISECOND_NS, SECOND_NS, nanoseconds
 
 LOOK_NS = 50 * MILLISECOND_NS
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from prony.core.errors import EngineError
 from prony.engine.fleet.member import FleetMember
-from prony.errors import EngineError
 
 
 class Generator:

@@ -13,17 +13,17 @@ import pytest
 
 from commands import ended, eventually, heed_all_signals_but
 from prony._engine import ReferenceServer
-from prony.engine.base import OnLoss
+from prony.core.errors import EngineError
+from prony.core.units import SECOND_NS
+from prony.core.version import own_command
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
-from prony.errors import EngineError
+from prony.engine.generator import OnLoss
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
-from prony.units import SECOND_NS
-from prony.version import own_command
 from sshd import IS_HERE, WHY_NOT, ssh_server
 
 pytestmark = pytest.mark.skipif(not IS_HERE, reason=WHY_NOT)

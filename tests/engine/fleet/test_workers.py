@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
+from prony.core.errors import EngineError
 from prony.engine.fleet.certificates import certificates_of_days
 from prony.engine.fleet.cluster import _distributed, _reach, _security, _undisturbed
 from prony.engine.fleet.workers import here_command, started, wait_for
-from prony.errors import EngineError
 
 
 def test_who_does_not_start_in_time_is_named(monkeypatch):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from prony._engine import ReferenceServer
-from prony.analysis.latency import latency_summaries
+from prony.core.errors import EngineError
 from prony.engine.external.tool import Job, Output
 from prony.engine.registry import cannot_make, open_engine
 from prony.engine.scripts import SCRIPTS
 from prony.engine.scripts.environment import entry
-from prony.errors import EngineError
+from prony.figures.latency import latency_summaries
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload

@@ -8,8 +8,8 @@ import os
 import stat
 from pathlib import Path
 
-from prony.errors import HostError
-from prony.runas import RunAs
+from prony.core.errors import HostError
+from prony.core.users import RunAs
 
 _READ, _WRITE, _SEARCH = 4, 2, 1
 

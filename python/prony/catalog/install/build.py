@@ -24,10 +24,10 @@ from prony.catalog.install.interpreter import (
     is_interpreter,
     try_interpreter,
 )
-from prony.catalog.install.made import Making, NotMade, make
 from prony.catalog.install.old_pip import filled_by_pip
+from prony.catalog.install.product import Making, NotMade, make
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, is_locked, resolve_lock
-from prony.catalog.install.sealed import (
+from prony.catalog.install.seal import (
     Tree,
     change_since,
     filling,
@@ -40,13 +40,13 @@ from prony.catalog.install.sealed import (
 from prony.catalog.install.system import VERSION_UNKNOWN, find_programs, find_system, missing, try_system
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
-from prony.errors import HostError, refused_by
-from prony.lines import json_object
-from prony.model.shapes import Json
-from prony.runas import RunAs, builder_for, expanded, make_passable, own_folder
+from prony.core.errors import HostError, refused_by
+from prony.core.lines import json_object
+from prony.core.trees import remove_tree
+from prony.core.users import RunAs, builder_for, expanded, make_passable, own_folder
+from prony.core.version import prony_version
+from prony.model.json_codec import Json
 from prony.sandbox.building import BuildTask
-from prony.trees import remove_tree
-from prony.version import prony_version
 
 
 def own_parts(user: RunAs) -> Path:

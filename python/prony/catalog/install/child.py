@@ -30,14 +30,14 @@ from urllib.request import getproxies_environment
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.schema.apps import SKIPPED
-from prony.errors import HostError
-from prony.runas import RunAs, builder_for, keeper_for, own_folder
+from prony.core.errors import HostError
+from prony.core.trees import walk
+from prony.core.units import GIB
+from prony.core.users import RunAs, builder_for, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
 from prony.sandbox.journal import open_run
 from prony.sandbox.pipe import Supervisor, SupervisorGoneError
 from prony.sandbox.relay import Relay
-from prony.trees import walk
-from prony.units import GIB
 
 # Each tool's own index, and where that has its files.
 _USUAL = {

@@ -12,12 +12,12 @@ from typing import Literal
 from prony.catalog.install.access import first_unreadable, refuse_open_cache
 from prony.catalog.install.build import Builder
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
-from prony.catalog.install.sealed import sealed_copy
+from prony.catalog.install.seal import sealed_copy
 from prony.catalog.schema.apps import app_files, is_built_in
-from prony.errors import HostError, UsageError
+from prony.core.errors import HostError, UsageError
+from prony.core.trees import walk
+from prony.core.users import RunAs
 from prony.model.subject import App
-from prony.runas import RunAs
-from prony.trees import walk
 
 # How often to poll: fast enough for the eye and for Ctrl-C.
 _POLL_S = 0.1

@@ -36,11 +36,11 @@ from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
-from prony.drafts import write_whole
-from prony.errors import HostError, UsageError
-from prony.runas import RunAs, find_uv, make_passable
-from prony.temporary import temporary_folder
-from prony.units import KIB, MIB, format_bytes
+from prony.core.atomic_files import write_whole
+from prony.core.errors import HostError, UsageError
+from prony.core.temporary import temporary_folder
+from prony.core.units import KIB, MIB, format_bytes
+from prony.core.users import RunAs, find_uv, make_passable
 
 LOCKS = DATA / "locks"
 

@@ -15,10 +15,10 @@ from prony.catalog.install.interpreter import is_there
 from prony.catalog.install.resolve import committed_lock
 from prony.catalog.install.system import find_programs, find_system, missing, try_system, wanted_python
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
-from prony.errors import explained
+from prony.core.errors import explained
+from prony.core.trees import remove_tree, sizes
+from prony.core.users import RunAs, resolve_user
 from prony.model.availability import INSTALLABLE, READY, Availability
-from prony.runas import RunAs, resolve_user
-from prony.trees import remove_tree, sizes
 
 # How many programs to ask for their version at a time: each takes a tenth of a second.
 _AT_ONCE = 4

@@ -22,8 +22,8 @@ from prony.catalog.install.child import Children
 from prony.catalog.install.uv import cause, probe_environment
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall, SystemNeeds
 from prony.catalog.schema.expression import fill
-from prony.errors import explained
-from prony.runas import SUBJECT_PATH, RunAs
+from prony.core.errors import explained
+from prony.core.users import SUBJECT_PATH, RunAs
 
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))

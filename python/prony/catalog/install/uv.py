@@ -19,8 +19,8 @@ from pathlib import Path
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
-from prony.errors import HostError
-from prony.runas import SUBJECT_PATH, RunAs, find_uv, make_passable, own_folder
+from prony.core.errors import HostError
+from prony.core.users import SUBJECT_PATH, RunAs, find_uv, make_passable, own_folder
 from prony.sandbox.building import BuildTask
 
 _COMMON = frozenset(

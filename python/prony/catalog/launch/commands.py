@@ -23,10 +23,10 @@ from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstal
 from prony.catalog.schema.expression import check_text_value
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import BACKENDS, resolved_settings
-from prony.errors import UsageError
-from prony.factors import variables_of
+from prony.core.errors import UsageError
 from prony.model.address import Address, Wire
 from prony.model.subject import YOURS, Frontend, Interface, Subject
+from prony.plan.factors import variables_of
 
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""

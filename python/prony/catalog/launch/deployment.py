@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.catalog.launch.commands import OWN_CERTIFICATE, OWN_KEY
-from prony.escapes import escaped
+from prony.core.safe_text import escaped
+from prony.core.units import seconds
 from prony.model.launch import StopRule
-from prony.units import seconds
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")

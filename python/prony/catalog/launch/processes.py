@@ -32,13 +32,13 @@ from prony.catalog.schema.settings import (
     resolve,
     resolved_settings,
 )
-from prony.certificates import Certified
-from prony.errors import UsageError
+from prony.core.errors import UsageError
+from prony.core.units import parse_duration
 from prony.model.address import Address, TlsCipher, TlsKey, Wire
 from prony.model.facts import DeclaredFacts
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.subject import FACTORY_TARGET, App, Frontend, Interface, Subject
-from prony.units import parse_duration
+from prony.sandbox.certificates import Certified
 
 Values = Mapping[str, int | str | None]
 

@@ -13,12 +13,12 @@ from re import fullmatch
 from prony.catalog import DATA
 from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.schema.toml_source import read_toml, validate
-from prony.errors import UsageError, explained
-from prony.escapes import escaped
+from prony.core.errors import UsageError, explained
+from prony.core.safe_text import escaped
+from prony.core.trees import content, walk
+from prony.core.units import MIB
 from prony.model.exchange import Check, Contract, Request
 from prony.model.subject import FACTORY_TARGET, App, Interface
-from prony.trees import content, walk
-from prony.units import MIB
 
 BUILT_IN_APPS = DATA / "apps"
 

@@ -18,6 +18,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from prony.catalog.discover.current import Current
+from prony.catalog.discover.sources import Program
 from prony.catalog.schema.apps import folder_digest
 from prony.catalog.schema.entry import (
     BacklogFact,
@@ -36,11 +38,9 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.settings import TLS, SettingsError, keep_alive_fact, resolve
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.exchange import Contract
 from prony.model.subject import YOURS, App, Interface
-from prony.survey.current import Current
-from prony.survey.sources import Program
 
 _NOT_DECLARED = "not declared: a command of the user"
 

@@ -18,9 +18,9 @@ from pydantic import (
     Tag,
 )
 
+from prony.core.units import parse_duration
 from prony.model.address import Wire
 from prony.model.subject import Interface
-from prony.units import parse_duration
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]

@@ -15,7 +15,7 @@ from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
-from prony.errors import HostError, UsageError
+from prony.core.errors import HostError, UsageError
 from prony.model.subject import App, Frontend, Interface
 
 BUILT_IN_SERVERS = DATA / "servers"

@@ -19,7 +19,7 @@ from prony.catalog.schema.entry import (
     TextSetting,
 )
 from prony.catalog.schema.expression import calculate, check_text_value
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.address import TlsCipher, TlsKey, Wire
 from prony.model.subject import Frontend, Subject
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from prony.errors import UsageError
-from prony.trees import content
-from prony.units import KIB
+from prony.core.errors import UsageError
+from prony.core.trees import content
+from prony.core.units import KIB
 
 Place = tuple[str | int, ...]
 Entry = TypeVar("Entry", bound=BaseModel)

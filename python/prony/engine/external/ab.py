@@ -8,9 +8,9 @@ True
 
 import re
 
+from prony.core.units import MILLISECOND_NS, nanoseconds
 from prony.engine.external.replies import counts_in, find, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.units import MILLISECOND_NS, nanoseconds
 
 # It reserves a record of 32 bytes for each request at the start; unused ones cost only address space.
 _MOST_PER_S = 100_000

@@ -24,10 +24,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
+from prony.core.units import nanoseconds, seconds
 from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, say_line, take_seat
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.sandbox import linux
-from prony.units import nanoseconds, seconds
 
 # A tool that prints an error for each request must not fill the memory.
 _MOST_BYTES = 4_000_000

@@ -17,20 +17,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 
-from prony.engine.base import OnEvent
+from prony.core.errors import EngineError, refused_by
+from prony.core.temporary import temporary_folder
+from prony.core.units import MICROSECOND_NS, MILLISECOND_NS
+from prony.core.users import SUBJECT_PATH
 from prony.engine.child_process import SPARE_NS, Child, ChildResult
 from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
-from prony.errors import EngineError, refused_by
+from prony.engine.generator import OnEvent
 from prony.model.address import Address
+from prony.model.json_codec import Json, decode
 from prony.model.recording import Distribution, GeneratorProcesses, Recording, Specification, Window
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json, decode
 from prony.model.workload import DurationStop, EngineChoice, Workload
-from prony.runas import SUBJECT_PATH
-from prony.specification import hard_limit_ns, to_spec
-from prony.temporary import temporary_folder
-from prony.units import MICROSECOND_NS, MILLISECOND_NS
+from prony.plan.engine_spec import hard_limit_ns, to_spec
 
 
 def distribution(counted: Json) -> Distribution:

@@ -6,9 +6,9 @@
 False
 """
 
+from prony.core.errors import EngineError
 from prony.engine.external.replies import by_class, counts_in, find, parse_time_ns
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.errors import EngineError
 
 
 def order(job: Job) -> Order:

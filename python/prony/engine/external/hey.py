@@ -8,10 +8,10 @@ False
 
 import re
 
+from prony.core.errors import EngineError
+from prony.core.units import SECOND_NS, nanoseconds
 from prony.engine.external.replies import by_kind, by_status, find, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.errors import EngineError
-from prony.units import SECOND_NS, nanoseconds
 
 # It keeps the latencies of this many requests only, but counts all of them.
 _MOST_RESULTS = 1_000_000

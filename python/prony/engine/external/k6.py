@@ -9,12 +9,12 @@ True
 import json
 from base64 import b64encode
 
+from prony.core.metrics import PERCENTILES
+from prony.core.units import MILLISECOND_NS
 from prony.engine.external.replies import is_good, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.metrics import PERCENTILES
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.model.workload import OpenLoop
-from prony.units import MILLISECOND_NS
 
 _SCRIPT = """\
 import http from "k6/http";

@@ -6,11 +6,11 @@
 False
 """
 
+from prony.core.metrics import PERCENTILES
+from prony.core.units import SECOND_NS, nanoseconds
 from prony.engine.external.replies import by_kind, by_status, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.metrics import PERCENTILES
-from prony.model.shapes import Json
-from prony.units import SECOND_NS, nanoseconds
+from prony.model.json_codec import Json
 
 
 def order(job: Job) -> Order:

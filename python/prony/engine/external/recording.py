@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from prony.analysis.account import classes
+from prony.core.metrics import PERCENTILES
+from prony.core.units import SECOND_NS
 from prony.engine.external.tool import Job, Measured, Reported, Tool
-from prony.metrics import PERCENTILES
+from prony.figures.account import classes
 from prony.model.recording import (
     Account,
     Completed,
@@ -31,7 +32,6 @@ from prony.model.recording import (
     Window,
 )
 from prony.model.workload import ClosedLoop, Workload
-from prony.units import SECOND_NS
 
 # As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
 # requests.

@@ -13,10 +13,10 @@ import json
 import re
 from collections.abc import Mapping
 
+from prony.core.errors import EngineError
+from prony.core.units import HOUR_NS, MICROSECOND_NS, MILLISECOND_NS, MINUTE_NS, SECOND_NS
 from prony.engine.external.tool import Reported
-from prony.errors import EngineError
-from prony.model.shapes import Json
-from prony.units import HOUR_NS, MICROSECOND_NS, MILLISECOND_NS, MINUTE_NS, SECOND_NS
+from prony.model.json_codec import Json
 
 _KINDS = (
     ("in_flight_at_end", r"aborted due to deadline"),

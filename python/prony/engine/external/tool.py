@@ -9,11 +9,11 @@ Pure. Must not know how a process is started.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.model.address import Address, AddressKind, Wire
+from prony.model.json_codec import Json
 from prony.model.recording import Completed
-from prony.model.shapes import Json
 from prony.model.workload import Arrivals, CountStop, DurationStop, OpenLoop, Workload
-from prony.units import MILLISECOND_NS, SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ False
 
 from prony.engine.external.replies import by_kind, by_status, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.model.workload import OpenLoop
 
 

@@ -8,10 +8,10 @@ False
 
 import re
 
+from prony.core.errors import EngineError
+from prony.core.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 from prony.engine.external.replies import by_class, counts_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
-from prony.errors import EngineError
-from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 
 
 def order(job: Job) -> Order:

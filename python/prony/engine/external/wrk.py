@@ -6,10 +6,10 @@
 False
 """
 
+from prony.core.units import MICROSECOND_NS
 from prony.engine.external.replies import find, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.model.shapes import Json
-from prony.units import MICROSECOND_NS
+from prony.model.json_codec import Json
 
 # Runs once, after the load: wrk's own report is rounded to three digits and has few percentiles.
 _DONE = """\

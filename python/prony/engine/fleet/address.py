@@ -7,7 +7,7 @@ Pure but for that file, and for looking whether the files of certificates, and t
 2
 >>> fleet_of("tcp://192.0.2.1:8786")
 Traceback (most recent call last):
-prony.errors.UsageError: `--fleet tcp://192.0.2.1:8786` has no TLS, and is not on this machine
+prony.core.errors.UsageError: `--fleet tcp://192.0.2.1:8786` has no TLS, and is not on this machine
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from prony.core.errors import EngineError, UsageError
 from prony.engine.allowed_hosts import is_loopback
 from prony.engine.fleet.hosts import Host, Hosts, read_hosts
 from prony.engine.pipe import Pipe
-from prony.errors import EngineError, UsageError
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.model.workload import LOCAL, is_fleet
 
 ROOT, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"

@@ -9,9 +9,9 @@ The key of the authority is forgotten at once: nobody can add another certificat
 from collections.abc import Mapping
 from pathlib import Path
 
-from prony.certificates import Certified, certify_fleet, fleet_fault
+from prony.core.errors import HostError, UsageError
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT
-from prony.errors import HostError, UsageError
+from prony.sandbox.certificates import Certified, certify_fleet, fleet_fault
 
 
 def write_certificates(folder: Path, days: int) -> None:

@@ -13,14 +13,14 @@ not know trials.
 import json
 import sys
 
-from prony.engine.base import OnLoss
+from prony.core.version import prony_version
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
+from prony.engine.generator import OnLoss
 from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
-from prony.model.shapes import encode
+from prony.model.json_codec import encode
 from prony.model.workload import EngineChoice
-from prony.version import prony_version
 
 
 def main() -> int:

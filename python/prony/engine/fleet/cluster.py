@@ -27,6 +27,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prony.core.errors import EngineError, HostError, PronyError
+from prony.core.temporary import temporary_folder
 from prony.engine.answers import MachineFacts, read_facts
 from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days, check_certificates
@@ -36,10 +38,8 @@ from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, Sea
 from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
 from prony.engine.seat import cancel_at_end_of_stdin, take_seat
 from prony.engine.ssh import reached_address
-from prony.errors import EngineError, HostError, PronyError
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 from prony.sandbox import linux
-from prony.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -19,24 +19,24 @@ from collections.abc import Container, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
-from prony.analysis.latency import EMPTY, read_distribution, summarise
+from prony.core.errors import EngineError
+from prony.core.safe_text import shortened
+from prony.core.units import MILLISECOND_NS, SECOND_NS
+from prony.core.version import prony_version
 from prony.engine.answers import PHASES, MachineFacts, event_in, progress_in, read_answer, text_of
-from prony.engine.base import OnEvent, OnLoss, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
 from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.member import Liveness
-from prony.errors import EngineError
-from prony.escapes import shortened
+from prony.engine.generator import OnEvent, OnLoss, recording_of
+from prony.figures.latency import EMPTY, read_distribution, summarise
 from prony.model.address import Address
+from prony.model.json_codec import Json
 from prony.model.recording import GeneratorMachine, Recording
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
-from prony.specification import hard_limit_ns, to_spec
-from prony.units import MILLISECOND_NS, SECOND_NS
-from prony.version import prony_version
+from prony.plan.engine_spec import hard_limit_ns, to_spec
 
 _PROBES = 20
 _PROBE_EVERY_NS = SECOND_NS

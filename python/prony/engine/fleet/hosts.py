@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prony.catalog.schema.toml_source import SourceError, read_toml, validate
+from prony.core.errors import UsageError
 from prony.engine.allowed_hosts import is_loopback
-from prony.errors import UsageError
 
 _DOCS = "docs/guides/fleet.md describes such a file"
 # No word that ssh takes for an option, and nothing that a shell on the other side would read.

@@ -26,13 +26,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from prony.core.errors import EngineError
+from prony.core.units import DAY_NS, MILLISECOND_NS, SECOND_NS
+from prony.core.version import prony_version
 from prony.engine.answers import with_authority
 from prony.engine.child_process import Child
-from prony.errors import EngineError
-from prony.host.fingerprint import generator_fingerprint
-from prony.model.shapes import Json, encode
-from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS
-from prony.version import prony_version
+from prony.machine.fingerprint import generator_fingerprint
+from prony.model.json_codec import Json, encode
 
 BEAT_EVERY_S = 0.2
 SILENCE_NS = 1200 * MILLISECOND_NS

@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 
-from prony.engine.base import OnEvent, recording_of
+from prony.core.errors import EngineError
+from prony.core.units import SECOND_NS
 from prony.engine.child_process import SPARE_NS, Child
 from prony.engine.fleet.address import Fleet, encode_fleet
-from prony.errors import EngineError
+from prony.engine.generator import OnEvent, recording_of
 from prony.model.address import Address
+from prony.model.json_codec import Json
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
-from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Pacing, Workload
-from prony.sandbox.cgroup.base import ControlGroup, Limits
-from prony.specification import hard_limit_ns, to_spec
-from prony.units import SECOND_NS
+from prony.plan.engine_spec import hard_limit_ns, to_spec
+from prony.sandbox.cgroup.types import ControlGroup, Limits
 
 # Until all generators are there, and until they have gone.
 _START_NS = 60 * SECOND_NS

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
 
+from prony.core.errors import EngineError
 from prony.engine.child_process import boot_command
 from prony.engine.fleet.hosts import Host
 from prony.engine.ssh import command_there, end_of, started_process
-from prony.errors import EngineError
-from prony.model.shapes import Json
+from prony.model.json_codec import Json
 
 _MODULE = "prony.engine.fleet.cluster"
 # Interpreter, Dask and a handshake: some seconds where CPUs are shared.

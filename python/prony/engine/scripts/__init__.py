@@ -15,8 +15,8 @@ from pathlib import Path
 
 from prony.engine.external.replies import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
+from prony.model.json_codec import Json
 from prony.model.recording import Completed
-from prony.model.shapes import Json
 
 _CODE = Path(__file__).parent / "python-scripts"
 _SHARED = ("tally.py", "with_requests.py", "with_aiohttp.py")

@@ -12,10 +12,10 @@ from prony.catalog.install.environment import Environment, EnvironmentRequest, U
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.entry import ProcessEntry
 from prony.catalog.schema.loader import load_generator
+from prony.core.errors import EngineError
+from prony.core.users import RunAs, resolve_user
 from prony.engine.external.engine import InstalledTool
 from prony.engine.external.tool import Tool
-from prony.errors import EngineError
-from prony.runas import RunAs, resolve_user
 
 
 def entry() -> ProcessEntry:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from prony.analysis.answer import Answer
-from prony.analysis.compare import HELD_BACK, Comparison, Verdict
-from prony.analysis.summary import CellSummary
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.figures.answer import Answer
+from prony.figures.statistics.compare import HELD_BACK, Comparison, Verdict
+from prony.figures.summary import CellSummary
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from prony.analysis.summary import Estimate, means
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.units import Scale
+from prony.figures.summary import Estimate, means
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
 from prony.report.forms import count, digits, in_scale, mean_alone, metric_scale, of_percent
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
 from prony.report.words import bound_sign
-from prony.units import Scale
 
 _MOST_ROWS = 12
 _TITLES = {

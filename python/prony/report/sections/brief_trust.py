@@ -5,11 +5,11 @@ the trials were.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from prony.analysis.account import are_redirects
-from prony.analysis.steadiness import Steadiness
-from prony.analysis.summary import NOT_STEADY, CellSummary
-from prony.factors import asks_for_workers
+from prony.figures.account import are_redirects
+from prony.figures.steadiness import Steadiness
+from prony.figures.summary import NOT_STEADY, CellSummary
 from prony.model.facts import AskedProgram
+from prony.plan.factors import asks_for_workers
 from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from prony.analysis.compare import Verdict
-from prony.analysis.drift import Drift
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, means
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.units import Scale
+from prony.figures.drift import Drift
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import Verdict
+from prony.figures.summary import CellSummary, means
 from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
@@ -16,7 +17,6 @@ from prony.report.sections.effects import bounds_words
 from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Text, counted, each_of, pointer, text
 from prony.report.words import load_words
-from prony.units import Scale
 
 _COLUMNS = ("subject", "under", "figure", "prony", "generator", "its figure", "difference")
 _NUMBERS = ("prony", "its figure")

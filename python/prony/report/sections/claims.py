@@ -5,13 +5,14 @@ Published figures beside those measured here: context, never a claim.
 
 from collections.abc import Iterator, Sequence
 
-from prony.analysis.claim_needs import Lack
-from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
-from prony.analysis.claims import VersionChange
-from prony.analysis.compare import Terms
-from prony.analysis.missing import Missing
-from prony.analysis.summary import means
-from prony.metrics import METRICS, Unit
+from prony.core.metrics import METRICS, Unit
+from prony.core.units import KIB, MIB, Scale
+from prony.figures.claim_needs import Lack
+from prony.figures.claim_parts import ClaimResult, ClaimVerdict
+from prony.figures.claims import VersionChange
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import Terms
+from prony.figures.summary import means
 from prony.model.claims import Claim, ClaimKind
 from prony.reading.checks import Beside
 from prony.reading.groups import Group
@@ -32,7 +33,6 @@ from prony.report.forms import Form, confidence, count, digits, in_metric, in_sc
 from prony.report.tables import cell_at, figure_entry
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, listed, pointer, text
 from prony.report.words import group_words
-from prony.units import KIB, MIB, Scale
 
 _TONES = {
     ClaimVerdict.HOLDS: Tone.GOOD,

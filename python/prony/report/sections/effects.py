@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from prony.analysis.compare import Comparison, Verdict
-from prony.metrics import METRICS, Better
+from prony.core.metrics import METRICS, Better
+from prony.figures.statistics.compare import Comparison, Verdict
 from prony.reading.groups import Group
 from prony.report.document import Entry, Tone
 from prony.report.forms import confidence, count, signed_percent

@@ -6,9 +6,9 @@ Trials that do not count, with reasons and the end of their logs; subjects that 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from prony.analysis.failure_rates import Failures
-from prony.analysis.last_error import last_error, plain_lines
-from prony.analysis.summary import CellSummary, TrialFigures
+from prony.figures.last_error import last_error, plain_lines
+from prony.figures.statistics.failure_rates import Failures
+from prony.figures.summary import CellSummary, TrialFigures
 from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop
 from prony.reading.failures import failed_alike

@@ -5,7 +5,8 @@ Where the loads of a study came from, if from several generators or from another
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.summary import means
+from prony.core.units import Scale
+from prony.figures.summary import means
 from prony.reading.groups import Group
 from prony.reading.senders import Sender
 from prony.reading.study import Reading
@@ -18,7 +19,6 @@ from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked
 from prony.report.text import Figure, Name, Quote, Text, framed, joined, pointer, text
 from prony.report.words import load_words
-from prony.units import Scale
 
 _SENDER_COLUMNS = (
     Column("generator", text=True),

@@ -5,9 +5,10 @@ Where each subject saturates: the knee of its throughput over connections or rat
 
 from collections.abc import Collection, Iterator, Sequence
 
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, means
-from prony.metrics import METRICS, Unit
+from prony.core.metrics import METRICS, Unit
+from prony.core.units import Scale
+from prony.figures.missing import Missing
+from prony.figures.summary import CellSummary, means
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
 from prony.reading.saturation import LEAST_LOADS, Curve, Point, Saturation
@@ -17,7 +18,6 @@ from prony.report.forms import in_metric, load_number, metric_scale, of_percent
 from prony.report.tables import cell_at, figure_entry, group_at
 from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import bound_sign, heading
-from prony.units import Scale
 
 _NOTE = Paragraph(
     "All figures of every load: --json, or --csv DIR. In bold: the best under a load, and those "

@@ -1,6 +1,6 @@
 """The head of a report: the question, the machine, and whether there are enough blocks for verdicts."""
 
-from prony.analysis.compare import LEAST_BLOCKS
+from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.model.limit import Limited
 from prony.model.trial import RunStatus, TrialRole
 from prony.reading.brief import Brief

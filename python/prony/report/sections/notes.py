@@ -7,9 +7,10 @@ Remarks on the pilot: which servers were still warming up when their windows wou
 
 from collections.abc import Iterator, Set
 
-from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.summary import CellSummary, Estimate
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.units import SECOND_NS, seconds
+from prony.figures.statistics.compare import LEAST_BLOCKS
+from prony.figures.summary import CellSummary, Estimate
 from prony.model.workload import OpenLoop, Pacing
 from prony.reading.findings import Shared
 from prony.reading.groups import Replies, UnequalReplies, unequal_replies
@@ -37,7 +38,6 @@ from prony.report.text import (
     text,
 )
 from prony.report.words import group_words
-from prony.units import SECOND_NS, seconds
 
 _MOST_LONGER = 6
 

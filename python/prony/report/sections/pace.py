@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from prony.analysis.missing import Missing
-from prony.analysis.steadiness import Steadiness
-from prony.analysis.steady_state import Kind
-from prony.analysis.summary import NOT_STEADY, CellSummary
+from prony.figures.missing import Missing
+from prony.figures.steadiness import Steadiness
+from prony.figures.steady_state import Kind
+from prony.figures.summary import NOT_STEADY, CellSummary
 from prony.reading.cells import coarsest, is_nearly_full, most, unknown_pace
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, count, percent, signed_percent, whole_percent

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.summary import CellSummary, Estimate, means
-from prony.metrics import PERCENTILES
+from prony.core.metrics import PERCENTILES
+from prony.core.units import Scale, duration_scale
+from prony.figures.summary import CellSummary, Estimate, means
 from prony.reading.groups import Group
 from prony.reading.paths import (
     CellPart,
@@ -22,7 +23,6 @@ from prony.report.forms import percent
 from prony.report.tables import PARTS, Place, figure_entry, group_at, part_entries, ranked, status_entry
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, group_words
-from prony.units import Scale, duration_scale
 
 _SHOWN = ("p50", "p99")
 _KEYS = {"path": "paths", "group": "groups", "status": "statuses"}

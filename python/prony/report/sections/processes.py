@@ -5,10 +5,11 @@ Listeners that share an address (SO_REUSEPORT): one may be full while the others
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.accept_queue import SharedAddress
-from prony.analysis.missing import Missing
-from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
-from prony.analysis.summary import CellSummary, Estimate, means
+from prony.core.units import Scale, bytes_scale
+from prony.figures.accept_queue import SharedAddress
+from prony.figures.missing import Missing
+from prony.figures.resources import LEAST_UNSAMPLED_PERCENT
+from prony.figures.summary import CellSummary, Estimate, means
 from prony.model.workload import CountStop
 from prony.reading.cells import fullest_addresses
 from prony.reading.study import Reading
@@ -17,7 +18,6 @@ from prony.report.forms import as_typed, count
 from prony.report.tables import Place, figure_entry
 from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
-from prony.units import Scale, bytes_scale
 
 _MEANING = (
     "The kernel gives each new connection to one of them by a hash of the addresses, whether its worker is "

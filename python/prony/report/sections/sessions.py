@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from prony.analysis.across_sessions import OverRatio, OverRow
-from prony.analysis.compare import LEAST_BLOCKS, NO_VERDICT, Verdict
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.figures.across_sessions import OverRatio, OverRow
+from prony.figures.statistics.compare import LEAST_BLOCKS, NO_VERDICT, Verdict
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, day, in_metric, percent

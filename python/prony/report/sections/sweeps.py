@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from prony.analysis.compare import Comparison, Verdict
-from prony.analysis.interactions import Dependent
-from prony.analysis.missing import Missing
-from prony.analysis.summary import means
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.core.units import Scale
+from prony.figures.missing import Missing
+from prony.figures.statistics.compare import Comparison, Verdict
+from prony.figures.statistics.interactions import Dependent
+from prony.figures.summary import means
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
 from prony.reading.groups import Group
@@ -29,7 +30,6 @@ from prony.report.sections.effects import bounds_words
 from prony.report.tables import figure_entry, group_at
 from prony.report.text import Figure, Name, Part, Text, joined, listed, pointer, text
 from prony.report.words import bound_sign, group_words, heading
-from prony.units import Scale
 
 _CLOSED = ("ok_per_s", "service_ok_p99", "cpu_ns_per_request", "pss_end")
 _OPEN = ("response_ok_p50", "response_ok_p99", "cpu_ns_per_request", "pss_end")

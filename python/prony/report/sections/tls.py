@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.analysis.handshakes import Agreed, agreed_by_all
-from prony.analysis.summary import means
+from prony.core.units import Scale, duration_scale
+from prony.figures.handshakes import Agreed, agreed_by_all
+from prony.figures.summary import means
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
@@ -11,7 +12,6 @@ from prony.report.forms import count
 from prony.report.tables import Place, figure_entry, group_at
 from prony.report.text import Figure, Name, Text, counted, framed, joined, listed, pointer, text
 from prony.report.words import group_words
-from prony.units import Scale, duration_scale
 
 _MOST = 6
 _KINDS = ("full", "resumed")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.analysis.standings import Standing
-from prony.analysis.summary import CellSummary
-from prony.metrics import METRICS
+from prony.core.metrics import METRICS
+from prony.figures.standings import Standing
+from prony.figures.summary import CellSummary
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone

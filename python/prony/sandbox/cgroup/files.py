@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, Protocol
 
-from prony.sandbox.cgroup.base import Counters, CountersReading
+from prony.sandbox.cgroup.types import Counters, CountersReading
 from prony.sandbox.identity import Identity, boot_id, identify, pid_namespace
 
 _MARK_NAME = re.compile(r"prony-([0-9a-f]{32})-([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9]{1,20})")

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles, Hierarchy, KernelFiles, find_hierarchies, merge
+from prony.sandbox.cgroup.types import Counters, CountersReading
 from prony.sandbox.cgroup.v1 import read_v1
 from prony.sandbox.cgroup.v2 import read_v2
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.units import MIB
 from prony.model.sandbox import LimitHolding, LimitState
-from prony.sandbox.cgroup.base import LIMITS, Counters, LimitName, Limits
 from prony.sandbox.cgroup.scope import CgroupTree
-from prony.units import MIB
+from prony.sandbox.cgroup.types import LIMITS, Counters, LimitName, Limits
 
 # Starting a container takes its time.
 _TIMEOUT_S = 20.0

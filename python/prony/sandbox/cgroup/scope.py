@@ -23,8 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
-from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Counters, LimitName, Limits, NoCgroups
+from prony.core.errors import HostError
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import (
     CgroupFiles,
@@ -35,6 +34,7 @@ from prony.sandbox.cgroup.files import (
     own_mark,
     part_folder,
 )
+from prony.sandbox.cgroup.types import LIMITS, ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.v1 import USED, V1, open_v1
 from prony.sandbox.cgroup.v2 import V2, open_v2
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
+from prony.core.units import SECOND_NS
 from prony.sandbox.cgroup.files import (
     CgroupFiles,
     Hierarchy,
@@ -23,7 +23,7 @@ from prony.sandbox.cgroup.files import (
     reason_of,
     write_cpus,
 )
-from prony.units import SECOND_NS
+from prony.sandbox.cgroup.types import CountersReading, LimitName, NoCgroups
 
 _LIMITED_BY: Mapping[LimitName, str] = {
     "cpus": "cpuset",

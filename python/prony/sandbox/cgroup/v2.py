@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
 from prony.sandbox.cgroup.files import (
     CgroupFiles,
     Hierarchy,
@@ -28,6 +27,7 @@ from prony.sandbox.cgroup.files import (
     reason_of,
     write_cpus,
 )
+from prony.sandbox.cgroup.types import CountersReading, LimitName, NoCgroups
 
 LEAF = "prony"
 _LIMITED_BY: Mapping[LimitName, str] = {

@@ -33,13 +33,13 @@ from io import StringIO
 from pathlib import Path
 
 import prony
-from prony.errors import HostError
+from prony.core.errors import HostError
+from prony.core.temporary import temporary_folder
 from prony.model.sandbox import LimitState
-from prony.sandbox.cgroup.base import LimitName, Limits
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
+from prony.sandbox.cgroup.types import LimitName, Limits
 from prony.sandbox.choice import Absent
-from prony.temporary import temporary_folder
 
 _PROGRAMS = ("docker", "podman")
 _TIMEOUT_S = 60.0

@@ -1,4 +1,4 @@
-# One page for each kind of work, over PSGI and without a framework: the same as `page.py`.
+# One page for each kind of work, over PSGI and without a framework: the same as `report/page.py`.
 
 use strict;
 use warnings;

@@ -7,9 +7,9 @@ from pathlib import Path
 from prony.catalog import DATA, readable
 from prony.catalog.schema.studies.check import check_study, grid_of, read_originals
 from prony.catalog.schema.toml_source import problems_error, read_toml, validate
-from prony.errors import UsageError
+from prony.core.errors import UsageError
 from prony.model.claims import Original
-from prony.study_document import StudyDocument
+from prony.plan.document import StudyDocument
 
 FOLDER = DATA / "studies"
 

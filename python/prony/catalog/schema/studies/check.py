@@ -16,26 +16,26 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.analysis.account import ClassKind, classes, ending_named
-from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.toml_source import Place, Problem, SourceError
-from prony.errors import FailureStage
-from prony.factors import AS_FOUND, Choice
-from prony.kernel_settings import why_not
-from prony.metrics import METRICS
+from prony.core.errors import FailureStage
+from prony.core.metrics import METRICS
+from prony.core.sysctl import why_not
+from prony.core.units import MIB
+from prony.figures.account import ClassKind, classes, ending_named
+from prony.figures.trial_metrics import has_roles
 from prony.model.claims import TOLERANT, ClaimKind, Original
 from prony.model.plan import Cell
 from prony.model.subject import App, Interface, Subject, is_named
 from prony.model.workload import EngineChoice, Mix, MixPath, RequestFile, RequestOrder, Workload
-from prony.study_document import (
+from prony.plan.document import (
     ClaimDocument,
     ProfileDocument,
     SandboxDocument,
     StudyDocument,
     WorkloadDocument,
 )
-from prony.units import MIB
-from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
+from prony.plan.factors import AS_FOUND, Choice
+from prony.plan.loads import engines_of, in_profile, is_skipped, workloads_of
 
 _ANY_APP = App("", "", "", {})
 

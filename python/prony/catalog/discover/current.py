@@ -1,0 +1,625 @@
+"""How an app in Python is served today: a command as it was written, to the letter. Pure.
+
+>>> from prony.catalog.discover.sources import Folder
+>>> procfile = "web: gunicorn -w 3 --bind 0.0.0.0:$PORT config.wsgi --preload"
+>>> folder = Folder({"Procfile": procfile}.get, lambda path: [])
+>>> found = find_current(folder, ReadingAid()).current
+>>> found.server, found.words, found.left_out
+('gunicorn', ('-w', '3', '{app}', '--preload'), ('`--bind 0.0.0.0:$PORT`',))
+
+A configuration file is passed on; nothing here runs it.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from prony.archive.codec import is_secret
+from prony.catalog.discover.addresses import with_address
+from prony.catalog.discover.configuration import (
+    AS_IT_IS,
+    python_values,
+    served_by_paste,
+    toml_values,
+    uwsgi_options,
+)
+from prony.catalog.discover.interface import is_literal_call
+from prony.catalog.discover.scripts import Served, called_module, of_project, served_by
+from prony.catalog.discover.servers import (
+    OF_PLACK,
+    PASTE,
+    PATHS,
+    ROBYN,
+    ROOTS,
+    SERVERS,
+    TOOL_ALIASES,
+    TOOL_FLAGS,
+    TOOL_REPLACED,
+    TOOLS,
+    ServerCommand,
+)
+from prony.catalog.discover.sources import Folder, Module, Sources
+from prony.catalog.discover.written import PORT_READ, Written, lines_of_script, written_commands
+
+TYPED = "`--current`"
+
+_TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_PYTHON = re.compile(r"python[\d.]*")
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
+_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
+VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
+_AS_MODULE = {"waitress": "waitress-serve"}
+# What stands before a program and changes nothing of it.
+_PREFIXES = ("exec", "command", "env", "nohup")
+# Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
+NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingAid:
+    """What a command is read with: what was ``typed`` in its place, the user's ``variables``, and the number
+    of the machine's CPUs, which a configuration may ask for.
+    """
+
+    typed: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cpus: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """How the app is served today.
+
+    ``server``: the catalogue's entry; empty: a program in Python that serves by itself. ``words``: what its
+    program is started with, with placeholders for the app and, where it has one, its address; ``bind``: the
+    words of the address. ``options``: by their long names, those of its configuration too.
+
+    ``target``: the app that it serves, as written, or empty; ``call``: that makes the app, with these
+    arguments in parentheses.
+    ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
+    sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
+    module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
+    place of a file with an address; ``root``: the folder, in the app's, where it begins imports;
+    ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
+    ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
+    """
+
+    source: str
+    text: str
+    server: str
+    words: tuple[str, ...]
+    bind: tuple[str, ...]
+    options: Mapping[str, str]
+    target: str = ""
+    call: str = ""
+    left_out: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    script: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+    env_file: str = ""
+    address: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def app(self) -> str:
+        """The app as a user types it: a factory that is given nothing by its name."""
+        return self.target if self.call in ("", "()") else f"{self.target}{self.call}"
+
+    def serves(self, target: str) -> bool:
+        """Return whether it serves the app ``target``, as far as it names one."""
+        module, _, attribute = self.target.partition(":")
+        wanted, _, other = target.partition(":")
+        return not module or (module == wanted and (not attribute or attribute == other))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCurrent:
+    """``current`` null: there is no such command, or none that can be taken over; ``reason``: why not."""
+
+    current: Current | None = None
+    reason: str = ""
+
+
+def find_current(folder: Folder, around: ReadingAid, above: Sequence[Written] = ()) -> FoundCurrent:
+    """Return the command by which the folder's app is served today: what was typed, else the first one that
+    its files have, else one of those that stand ``above`` it.
+    """
+    written = [Written(TYPED, around.typed)] if around.typed else [*written_commands(folder), *above]
+    found = [(one, _read(one, folder, around)) for one in written]
+    known = [(one, current) for one, current in found if current]
+    if not known:
+        shown = "; ".join(f"{one.source} is `{one.text}`" for one in written)
+        return FoundCurrent(
+            reason=f"{shown}: no server or program in Python that Prony knows" if shown else ""
+        )
+    chosen, first = next((pair for pair in known if _is_for_requests(*pair)), known[0])
+    also = tuple(
+        f"{one.source}: `{one.text}`" for one, _ in found if one is not chosen and one.text != first.text
+    )
+    return FoundCurrent(replace(first, also=also))
+
+
+def _is_for_requests(written: Written, current: Current) -> bool:
+    """Return whether a command serves: of several units or services a script may also be one that only works
+    off a queue.
+    """
+    is_sure = current.server or current.target or not current.script
+    return bool(is_sure) or not written.source.startswith(("`ExecStart`", "`command` of"))
+
+
+# --- a command's words ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A simple command: ``program``, the words behind it, and what stood around it in the text."""
+
+    program: str
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    left_out: tuple[str, ...]
+    substituted: Sequence[str] = ()
+
+
+def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
+    command = _command(of_project(folder.read, written.text))
+    if command is None:
+        return _of_script(written, folder, around)
+    known = {**written.environment, **command.environment, **around.variables}
+    return _Reading(written, command, folder, known, around.cpus).current()
+
+
+def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
+    """Return what a shell's script of the folder starts at its end."""
+    lines = lines_of_script(folder.read, written)
+    return next(
+        (found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None
+    )
+
+
+def _command(text: str) -> _Command | None:
+    """Return the last simple command of a shell's line that starts a server or Python; null without one."""
+    substituted = _SUBSTITUTION.findall(text)
+    left = [f"`{one.strip()}`" for one in _REDIRECTION.findall(text)]
+    # Each substitution is one word, which nothing here can know.
+    plain = _SUBSTITUTION.sub(
+        lambda match: f"${{_{substituted.index(match[0])}}}", _REDIRECTION.sub(" ", text)
+    )
+    lexer = shlex.shlex(plain, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return None
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if set(token) <= set(";&|"):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    filled = [part for part in parts if part]
+    chosen = next((part for part in reversed(filled) if _start_of(part) is not None), None)
+    if chosen is None or (at := _start_of(chosen)) is None:
+        return None
+    environment = {m["name"]: m["value"] for word in chosen[:at] if (m := _ASSIGNMENT.fullmatch(word))}
+    before = [word for word in chosen[:at] if word not in _PREFIXES and not _ASSIGNMENT.fullmatch(word)]
+    around = [*(shlex.join(part) for part in filled if part is not chosen), shlex.join(before)]
+    left = [*(f"`{one}`, which is not run" for one in around if one), *left]
+    program, words = chosen[at], chosen[at + 1 :]
+    module = _AS_MODULE.get(words[1], words[1]) if words[:1] == ["-m"] and words[1:] else ""
+    if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module in TOOLS):
+        program, words = module, words[2:]
+    if "/bin/" in program and not program.startswith(("/usr/", "/bin/")):
+        place = program.rpartition("/bin/")[0]
+        left.append(f"`{place}`, in whose place Prony builds an environment (--python {place} takes it)")
+    return _Command(_name(program), tuple(words), environment, tuple(left), substituted)
+
+
+def _start_of(words: Sequence[str]) -> int | None:
+    """Return where the words of a server, or of Python, begin."""
+    return next(
+        (
+            at
+            for at, word in enumerate(words)
+            if (name := _name(word)) in SERVERS or name in (*TOOLS, PASTE) or _PYTHON.fullmatch(name)
+        ),
+        None,
+    )
+
+
+def _name(program: str) -> str:
+    return program.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One option, or a word that is none: ``name`` is empty. ``words``: as they stand."""
+
+    name: str
+    value: str
+    words: tuple[str, ...]
+
+
+def _split(words: Sequence[str], aliases: Mapping[str, str], flags: frozenset[str]) -> Iterator[_Option]:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if not word.startswith("-") or word == "-":
+            yield _Option("", word, (word,))
+            continue
+        if not word.startswith("--") and len(name) > 2 and name[:2] in aliases:
+            yield _Option(aliases[name[:2]], word[2:].removeprefix("="), (word,))
+            continue
+        long = aliases.get(name, name)
+        if equals or long in flags or long.startswith("--no-") or not rest or rest[0].startswith("-"):
+            yield _Option(long, value, (word,))
+        else:
+            value = rest.pop(0)
+            yield _Option(long, value, (word, value))
+
+
+# --- what of it is taken over -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Reads one command. ``variables``: those that are known."""
+
+    written: Written
+    command: _Command
+    folder: Folder
+    variables: Mapping[str, str]
+    cpus: int
+    kept: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    target: str = ""
+    call: str = ""
+
+    def current(self) -> Current | None:
+        server = SERVERS.get(self.command.program)
+        found = self._of_server(server) if server else self._of_own_program()
+        if found is None:
+            return None
+        passed, kept_back = self._environment()
+        said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
+        return replace(
+            found,
+            root=self._root() or found.root,
+            left_out=(
+                *found.left_out,
+                *self.command.left_out,
+                *self.left_out,
+                *self.written.remarks,
+                *([said] if kept_back else []),
+            ),
+            environment=passed,
+            env_file=self.written.env_file,
+        )
+
+    def _root(self) -> str:
+        said = next((self.options[name] for name in ROOTS if name in self.options), "")
+        return "" if said.startswith("/") else said.removeprefix("./").strip("/").removeprefix(".")
+
+    def _environment(self) -> tuple[dict[str, str], list[str]]:
+        """Return the variables of the command's source that all servers get, and the names of the others."""
+        given = {**self.written.environment, **self.command.environment}
+        passed: dict[str, str] = {}
+        kept_back: list[str] = []
+        for name, written in given.items():
+            if name in NOT_PASSED:
+                continue
+            value, unknown = self._filled(written)
+            if unknown or is_secret(name):
+                kept_back.append(name)
+            else:
+                passed[name] = value
+        return passed, kept_back
+
+    def _filled(self, word: str) -> tuple[str, str]:
+        """Return a word with its variables filled in, and the first one that is not known."""
+        unknown = [match[0] for match in VARIABLE.finditer(word) if self._known(match) is None]
+        if unknown:
+            return word, self._as_written(unknown[0])
+        return VARIABLE.sub(lambda match: str(self._known(match)), word), ""
+
+    def _as_written(self, text: str) -> str:
+        """Return a text with what a shell would run in its place again."""
+        for number, one in enumerate(self.command.substituted):
+            text = text.replace(f"${{_{number}}}", one)
+        return text
+
+    def _known(self, match: re.Match[str]) -> str | None:
+        name: str = match["plain"] or match["name"]
+        usual: str | None = match["usual"]
+        return "{port}" if name == "PORT" else self.variables.get(name, usual)
+
+    def _made(self, source: str, server: str, bind: tuple[str, ...]) -> Current:
+        return Current(
+            source=source,
+            text=self.written.text,
+            server=server,
+            words=tuple(self.kept),
+            bind=bind,
+            options=self.options,
+            target=self.target,
+            call=self.call,
+        )
+
+    def _of_server(self, server: ServerCommand) -> Current | None:
+        words = self._of_file(server)
+        if words is None:
+            return None
+        for option in _split(words, server.aliases, server.flags):
+            self._take(server, option)
+        if server.entry == "gunicorn":
+            # What stands there is passed to it as a variable, and the command's own words win.
+            more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
+            for option in _split(more, server.aliases, server.flags):
+                self.options.setdefault(option.name, option.value)
+        if self.variables.get("WEB_CONCURRENCY") and server.entry in {"gunicorn", "uvicorn"}:
+            self.options.setdefault("--workers", self.variables["WEB_CONCURRENCY"])
+        self._configured(server)
+        if server.entry == "uwsgi":
+            return self._of_uwsgi()
+        if _PSGI_APP in self.kept:
+            return self._of_plack()
+        if not self.target and server.entry != "gunicorn":
+            return None
+        entry = _gunicorn_entry(self.options) if server.entry == "gunicorn" else server.entry
+        return self._made(self.written.source, entry, server.bind)
+
+    def _take(self, server: ServerCommand, option: _Option) -> None:
+        """Keep an option as it is written, or say why not."""
+        shown = f"`{self._as_written(' '.join(option.words))}`"
+        if option.name in server.replaced:
+            self.left_out.append(shown)
+            self.options[option.name] = option.value
+            return
+        if option.name in server.app | server.factory:
+            self.options[option.name] = option.value
+            self.call = self.call or ("()" if option.name in server.factory else "")
+            return
+        if any("{" in VARIABLE.sub("", word) or "}" in VARIABLE.sub("", word) for word in option.words):
+            self.left_out.append(f"{shown}, whose braces Prony does not pass on")
+            return
+        filled = [self._filled(word) for word in option.words]
+        unknown = next((name for _, name in filled if name), "")
+        if unknown:
+            self.left_out.append(f"{shown}, for `{unknown}` is not known")
+            return
+        words = [self._placed(word) for word, _ in filled]
+        if not option.name:
+            self._positional(words[0])
+            return
+        value = self._placed(self._filled(option.value)[0])
+        if option.name in server.logs and value not in {"-", ""}:
+            self.left_out.append(f"{shown}, which goes to standard output")
+            words = [option.name, "-"]
+        elif option.name in PATHS and value.removeprefix("file:").startswith("/"):
+            self.left_out.append(f"{shown}, which is not in the app's folder")
+            return
+        self.options[option.name] = value
+        self.kept += words
+
+    def _placed(self, word: str) -> str:
+        """Return a word with a path below the folder of its source as one below the app's folder."""
+        name, equals, value = word.rpartition("=")
+        return f"{name}{equals}{self.written.placed(value)}"
+
+    def _positional(self, word: str) -> None:
+        match = _target(word)
+        if match and not self.target:
+            self.target = match["target"]
+            self.call = match["call"] or self.call
+            self.kept.append("{interface}:{app}" if match.start("target") else "{app}")
+        elif word.endswith(".psgi"):
+            self.kept.append(_PSGI_APP)
+        elif _MODULE.fullmatch(word) and not self.target:
+            self.target = word
+            self.kept.append("{app}")
+        else:
+            self.kept.append(word)
+
+    def _configured(self, server: ServerCommand) -> None:
+        """Note what a configuration file says where the command does not: it is passed on as it is."""
+        option, usual = server.configuration
+        path = self.options.get(option, usual).removeprefix("file:").removeprefix("./") if option else ""
+        if path.startswith("python:"):
+            path = f"{path.removeprefix('python:').replace('.', '/')}.py"
+        text = self.folder.read(path) if path else None
+        if text:
+            said = (
+                toml_values(text)
+                if path.endswith(".toml")
+                else python_values(text, self.cpus, self.variables)
+            )
+            for name, value in said.items():
+                self.options.setdefault(f"--{name.replace('_', '-')}", value)
+            kept = sorted(said.keys() & AS_IT_IS)
+            self.left_out += [f"`{name}` in {path}, which stays as it is there" for name in kept]
+            self.target = self.target or said.get("wsgi_app", "")
+
+    # --- uWSGI ---
+
+    def _of_file(self, server: ServerCommand) -> tuple[str, ...] | None:
+        """Return the words, with the options of uWSGI's configuration in the place of its file."""
+        words = self.command.words
+        if server.entry != "uwsgi":
+            return words
+        for at, word in enumerate(words):
+            option, _, value = word.rpartition("=")
+            path = self._placed(value).removeprefix("./")
+            if not path.startswith("-") and path.endswith(_UWSGI_FILES):
+                start = at - 1 if not option and at and words[at - 1] in _UWSGI_NAMED else at
+                text = self.folder.read(path)
+                return (
+                    None
+                    if text is None
+                    else (*words[:start], *self._file_words(path, text), *words[at + 1 :])
+                )
+        return words
+
+    def _file_words(self, path: str, text: str) -> Iterator[str]:
+        """*Source*: uWSGI documentation, Configuring uWSGI; its magic variables are not known here."""
+        for name, value in uwsgi_options(path, text):
+            if value.lower() == "false":
+                continue
+            if "%" in value or "$(" in value or "@(" in value:
+                self.left_out.append(f"`{name} = {value}`, which uWSGI fills in")
+            else:
+                yield f"--{name}" if value.lower() == "true" else f"--{name}={value}"
+
+    def _of_uwsgi(self) -> Current:
+        said = self.options
+        module = said.get("--wsgi") or said.get("--wsgi-file", "").removesuffix(".py").replace("/", ".")
+        if "=" in said.get("--mount", ""):
+            module = said["--mount"].partition("=")[2].removesuffix(".py").replace("/", ".")
+        called = said.get("--callable", "application")
+        if module:
+            target = module if ":" in module else f"{module}:{called}"
+            match = _target(target)
+            self.target, self.call = (match["target"], match["call"] or "") if match else ("", "")
+        http = next((name for name in ("http", "http11-socket", "http-socket") if f"--{name}" in said), "")
+        if not http:
+            self.left_out.append("uWSGI's own protocol, for a frontend: it is measured over HTTP/1.1")
+            http = "http11-socket"
+        closing = ("--add-header", "Connection: close") if http == "http-socket" else ()
+        kept = said.get("--http-keepalive")
+        said["http"] = {"http": "router" if kept is None else "router-keepalive"}.get(http, http)
+        self.kept = [*self.kept, *([] if "--die-on-term" in said else ["--die-on-term"]), "--wsgi", "{app}"]
+        return self._made(self.written.source, "uwsgi", (f"--{http}", "{host}:{port}", *closing))
+
+    def _of_plack(self) -> Current | None:
+        """*Source*: Plack::Runner: `plackup` takes the environment `development`, where none is named."""
+        given = {"starman": "Starman", "twiggy": "Twiggy"}.get(self.command.program)
+        named = given or self.options.get("--server", "")
+        entry = OF_PLACK.get(named)
+        if entry is None:
+            return None
+        self.left_out = [one for one in self.left_out if not one.startswith(("`-s ", "`--server"))]
+        usual = () if given or "--env" in self.options else ("-E", "development")
+        by_name = ("-s", named) if entry == "starlet" else ()
+        self.kept = [*usual, *by_name, *self.kept]
+        bind = SERVERS[entry].bind if entry in SERVERS else SERVERS["plackup"].bind
+        return self._made(self.written.source, entry, bind)
+
+    # --- a program that serves by itself ---
+
+    def _of_own_program(self) -> Current | None:
+        program, words = self.command.program, self.command.words
+        if program == PASTE:
+            return self._of_paste(words)
+        return self._of_tool(program, words) if program in TOOLS else self._of_python(words)
+
+    def _of_python(self, words: tuple[str, ...]) -> Current | None:
+        at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
+        before, rest = words[:at], words[at:]
+        script = self._script(rest[0], before[-1:]) if rest else None
+        if script is None:
+            return None
+        if rest[0].endswith("manage.py") and rest[1:2] == ("runserver",):
+            self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
+            options = [word for word in rest[2:] if word.startswith("-")]
+            return self._started_by_python((*before, rest[0], "runserver", "{host}:{port}", *options))
+        filled = [self._filled(self._placed(word)) for word in rest]
+        if any(unknown for _, unknown in filled):
+            return None
+        placed = with_address([word for word, _ in filled])
+        served = served_by(self._sources(), script.name)
+        if (
+            served
+            and not PORT_READ.search(self.folder.read(script.path) or "")
+            and not any("{port}" in word for word in placed)
+        ):
+            return self._in_its_place(served, script)
+        self.target = served.target if served else ""
+        self.options |= {"--workers": served.workers} if served and served.workers else {}
+        found = self._started_by_python((*before, *placed))
+        robyn = ROBYN if "robyn" in (self.folder.read(script.path) or "") else {}
+        return replace(found, script=script.name, root=script.root, address=robyn)
+
+    def _in_its_place(self, served: Served, script: Module) -> Current | None:
+        """Return the server's command in the place of a script that starts it at a port of its own."""
+        said = f"`{script.path}`, whose port is fixed: `{served.text}` in its place"
+        remarks = (*served.left_out, said)
+        written = replace(self.written, text=served.text, environment={}, remarks=remarks)
+        found = _read(written, self.folder, ReadingAid("", self.variables, self.cpus))
+        return replace(found, text=self.written.text, target=found.target or served.target) if found else None
+
+    def _sources(self) -> Sources:
+        return Sources(self.folder.read, root=self._root())
+
+    def _script(self, name: str, before: tuple[str, ...]) -> Module | None:
+        """Return what Python is to run, if the folder has it: a file, a module, or what its code calls."""
+        sources = self._sources()
+        if before == ("-m",):
+            return sources.module(f"{name}.__main__") or sources.module(name)
+        if before == ("-c",):
+            return sources.module(called_module(name))
+        path = self._placed(name).removeprefix("./")
+        found = (
+            None
+            if path.startswith(("/", ".."))
+            else sources.module(path.removesuffix(".py").replace("/", "."))
+        )
+        return found if found and found.path == f"{path.removesuffix('.py')}.py" else None
+
+    def _started_by_python(self, words: Sequence[str]) -> Current:
+        self.kept = ["{python}", *words]
+        return self._made(self.written.source, "", ())
+
+    def _of_paste(self, words: Sequence[str]) -> Current | None:
+        """*Source*: pserve(1) of Pyramid; PasteDeploy documentation, The Config File: `use = config:...`."""
+        path = self._placed(words[0]).removeprefix("./") if words else ""
+        found = served_by_paste(self.folder.read(path) or "", path)
+        if found is None:
+            return None
+        # Another name than the original's, which may lie in the folder where a person types the command.
+        name = f"prony-{path.rpartition('/')[2]}"
+        self.kept = ["{bin}/pserve", f"{{run_dir}}/{name}", *words[1:]]
+        self.options |= {"--threads": found.threads} if found.threads else {}
+        self.left_out += [f"`{one}` in {path}" for one in found.left_out]
+        made = self._made(self.written.source, "", ())
+        return replace(made, script=found.module, files={name: found.template})
+
+    def _of_tool(self, program: str, words: Sequence[str]) -> Current:
+        self.kept = ["{python}", "-m", program]
+        tool = ServerCommand("", (), TOOL_ALIASES, TOOL_FLAGS, TOOL_REPLACED)
+        for option in _split(words, tool.aliases, tool.flags):
+            if option.name:
+                self._take(tool, option)
+            else:
+                self.kept.append(self._filled(option.value)[0])
+        self.kept += TOOLS[program]
+        made = self._made(self.written.source, "", ())
+        return replace(made, address=ROBYN) if program == "robyn" else made
+
+
+_PSGI_APP = "{app_dir}/{app}"
+_UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
+_UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
+_UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
+
+
+def _target(word: str) -> re.Match[str] | None:
+    match = _TARGET.fullmatch(word)
+    return match if match and (match["call"] is None or is_literal_call(match["call"])) else None
+
+
+def _gunicorn_entry(options: Mapping[str, str]) -> str:
+    worker = options.get("--worker-class", "")
+    if _UVICORN_WORKER.fullmatch(worker):
+        return "gunicorn-uvicorn"
+    if worker == "asgi" or worker.startswith("gunicorn.workers.gasgi."):
+        return "gunicorn-asgi"
+    return (
+        "gunicorn-gevent"
+        if worker == "gevent" or worker.startswith("gunicorn.workers.ggevent.")
+        else "gunicorn"
+    )

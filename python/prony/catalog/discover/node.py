@@ -1,0 +1,164 @@
+"""A program for Node.js, recognised by its ``package.json``. Pure.
+
+>>> from prony.catalog.discover.sources import Folder
+>>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}', "shop.js": ""}
+>>> node_program(Folder(files.get, lambda path: list(files)), "").command
+('{node}', 'shop.js', '--quiet')
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from itertools import pairwise
+
+from prony.catalog.discover.addresses import PLAIN, with_address
+from prony.catalog.discover.sources import Folder, Program
+from prony.core.errors import UsageError
+
+_NODE = {"node": ("node", "nodejs")}
+NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}
+_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+_OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
+_MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "sh")
+# *Source*: Node.js documentation, Command-line API.
+_WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--env-file")
+_EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
+# *Source*: npm documentation, Scripts, Life Cycle Scripts.
+_MAKING = ("build", "prestart", "prepare", "postinstall", "install", "preinstall")
+
+
+def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> Program:
+    """Return the program of a folder: the file ``typed``, or what ``package.json`` says that it starts with.
+    ``started``: the command that stands where ``typed`` says.
+
+    npm installs its packages into a copy: those of its lock; without one those that lie there, else the
+    newest that ``package.json`` allows.
+
+    *Errors*: UsageError when nothing says how it starts, or when it needs packages that are not there.
+    """
+    manifest = _manifest(folder)
+    command, source = (started or ("{node}", typed), typed) if typed else _start(folder, manifest)
+    _refuse_without_file(folder, manifest, command, source)
+    uses_npm = command[0] == "{npm}"
+    lock = next((name for name in _LOCKS if folder.has(name)), "")
+    has_own, needs = folder.has("node_modules"), _needs_packages(manifest)
+    is_built = (bool(lock) or not has_own) and (needs or "build" in _scripts(manifest))
+    if is_built and not lock:
+        _refuse_other_locks(folder)
+    newest = "package.json, the newest that it allows: nothing locks them"
+    there = "node_modules, as it is" if has_own else ""
+    return Program(
+        name="node",
+        language="javascript",
+        source=source,
+        command=command,
+        tools=NPM_TOOLS if uses_npm or is_built else _NODE,
+        build=tuple(_build(manifest, "ci" if lock else "install")) if is_built else (),
+        product="package.json" if is_built else "",
+        is_carried=is_built,
+        packages=(lock or newest) if is_built else there,
+        # As where it is deployed: Express and others keep nothing between requests without it.
+        environment={"NODE_ENV": "production"},
+        debian=("nodejs", "npm") if uses_npm or is_built else ("nodejs",),
+    )
+
+
+def is_node(folder: Folder) -> bool:
+    """Return whether a folder says what `npm start` would start there: that of a workspace need not."""
+    if not folder.has("package.json"):
+        return False
+    manifest = _manifest(folder)
+    files = ("server.js", str(manifest.get("main") or "index.js"))
+    return "start" in _scripts(manifest) or any(map(folder.has, files))
+
+
+def _manifest(folder: Folder) -> Mapping[str, object]:
+    text = folder.read("package.json")
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read `package.json`: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError("cannot read `package.json`: expected a table at its top")
+    return found
+
+
+def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
+    """*Source*: npm documentation, npm start, and package.json, main: ``server.js`` without a script; Nest
+    documentation, Deployment: `start:prod` beside a `start` for development.
+    """
+    scripts = _scripts(manifest)
+    is_apart = "start:prod" in scripts and "start:prod" not in scripts.get("start", "")
+    name = "start:prod" if is_apart else "start"
+    if name in scripts:
+        return _of_script(scripts[name], name), f"`scripts.{name}` in package.json"
+    if folder.has("server.js"):
+        return ("{node}", "server.js"), "server.js"
+    main = manifest.get("main")
+    if isinstance(main, str) and main:
+        return ("{node}", main), "`main` in package.json"
+    if folder.has("index.js"):
+        return ("{node}", "index.js"), "index.js"
+    raise UsageError(
+        "`package.json` has neither `scripts.start` nor `main`, and there is no server.js or index.js",
+        hint="name the file that listens: --app server.js",
+    )
+
+
+def _of_script(script: str, name: str) -> tuple[str, ...]:
+    """Return a script's words at Prony's address: where it only starts Node.js, or a package's tool with an
+    address of its own; else npm, which runs it by a shell.
+    """
+    words = shlex.split(script) if PLAIN.fullmatch(script) else []
+    placed = with_address(words)
+    if words[:1] and words[0] in ("node", "nodejs"):
+        return ("{node}", *placed[1:])
+    if placed != words and not set("=/") & set(words[0]) and words[0] not in _MANAGERS:
+        return ("{npm}", "exec", "--silent", "--", *placed)
+    return ("{npm}", "start", "--silent") if name == "start" else ("{npm}", "run", "--silent", name)
+
+
+def _refuse_without_file(
+    folder: Folder, manifest: Mapping[str, object], command: tuple[str, ...], source: str
+) -> None:
+    """Refuse a program whose file is not there, and which no script of ``package.json`` makes.
+
+    *Errors*: UsageError with the file.
+    """
+    words = [word for before, word in pairwise(command) if before not in _WITH_VALUE]
+    file = next((word for word in words if not word.startswith("-")), "")
+    ends = ("", ".js", ".cjs", ".mjs", "/index.js", "/package.json")
+    if command[0] != "{node}" or not file or set("{}") & set(file) or set(_EVALUATED) & set(command):
+        return
+    if not any(folder.has(f"{file}{end}") for end in ends) and not set(_MAKING) & _scripts(manifest).keys():
+        raise UsageError(
+            f"{source} starts `{file}`, which is not there, and no script `build` of package.json makes it",
+            hint="build it where the app is; or name what builds it in package.json, as `scripts.build`",
+        )
+
+
+def _build(manifest: Mapping[str, object], by: str) -> list[tuple[str, ...]]:
+    quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
+    makes = "build" in _scripts(manifest)
+    # What builds it is often needed for that alone.
+    packages = ("{npm}", by, *quiet, *(() if makes else ("--omit=dev",)))
+    made = (("{npm}", "run", "build"), ("{npm}", "prune", "--omit=dev", *quiet)) if makes else ()
+    return [packages, *made, ("{cp}", "-R", "-P", "{source}/.", "{build}")]
+
+
+def _refuse_other_locks(folder: Folder) -> None:
+    other = next((name for name in _OTHER_LOCKS if folder.has(name)), None)
+    if other is not None:
+        raise UsageError(
+            f"the app needs packages, and Prony installs none of `{other}`; expected a folder `node_modules`",
+            hint="install them where the app is, and Prony measures it with what lies there",
+        )
+
+
+def _needs_packages(manifest: Mapping[str, object]) -> bool:
+    return any(manifest.get(name) for name in ("dependencies", "optionalDependencies", "workspaces"))
+
+
+def _scripts(manifest: Mapping[str, object]) -> Mapping[str, str]:
+    found = manifest.get("scripts")
+    return {str(k): v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

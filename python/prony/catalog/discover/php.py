@@ -1,0 +1,97 @@
+"""A program in PHP, on PHP's own server. Pure.
+
+>>> from prony.catalog.discover.sources import Folder
+>>> php_program(Folder({"public/index.php": ""}.get, lambda path: []), "").command
+('{php}', '-S', '{host}:{port}', '-t', 'public')
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from prony.catalog.discover.sources import Folder, Program
+from prony.catalog.discover.written import Written
+from prony.core.errors import UsageError
+
+PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
+# *Source*: the documentation of Symfony, Laravel, Slim and Drupal on the root of the web server.
+_ROOTS = ("public", "web", "")
+
+# *Source*: Docker's images of PHP; Heroku documentation, Customizing Web Server and Runtime Settings for PHP.
+_POOL = re.compile(r"(?:\S*/)?(?:php-fpm[\d.]*|heroku-php-(?:apache2|nginx))(?:\s(?P<words>.*))?")
+
+
+def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
+    """Return the page that PHP-FPM serves, and where what starts that stands; both empty: nothing does.
+
+    *Errors*: UsageError when it needs packages that are not there.
+    """
+    for one in written:
+        match = _POOL.fullmatch(one.text.strip())
+        if match is None:
+            continue
+        said = [word.strip("/") for word in (match["words"] or "").split() if not word.startswith("-")]
+        roots = (*said[-1:], *_roots(folder)) if "heroku" in match[0] else _roots(folder)
+        pages = (f"{root}/index.php" if root else "index.php" for root in roots)
+        if page := next(filter(folder.has, pages), ""):
+            _refuse_without_packages(folder)
+            return page, one.source
+    return "", ""
+
+
+def is_php(folder: Folder) -> bool:
+    """Return whether a folder has a page that PHP serves."""
+    return next(_roots(folder), None) is not None
+
+
+def php_program(folder: Folder, typed: str) -> Program:
+    """Return the program of a folder: ``typed`` is a page, which serves its folder, or a router's script.
+
+    *Source*: PHP manual, Built-in web server.
+
+    *Errors*: UsageError when it needs packages that are not there.
+    """
+    _refuse_without_packages(folder)
+    root = next(_roots(folder), "")
+    served: tuple[str, ...] = ("-t", root or ".")
+    source = f"{root}/index.php" if root else "index.php"
+    if typed:
+        place, _, name = typed.rpartition("/")
+        source = typed
+        served = ("-t", place or ".") if name == "index.php" else (typed,)
+    return Program(
+        name="php",
+        language="other",
+        source=source,
+        command=("{php}", "-S", "{host}:{port}", *served),
+        tools=PHP_TOOLS,
+        packages="vendor, as it is" if folder.has("vendor/autoload.php") else "",
+        debian=("php-cli",),
+    )
+
+
+def _roots(folder: Folder) -> Iterator[str]:
+    return (root for root in _ROOTS if folder.has(f"{root}/index.php" if root else "index.php"))
+
+
+def _refuse_without_packages(folder: Folder) -> None:
+    """Refuse an app whose packages nobody installed: Prony takes PHP's packages from Debian alone."""
+    text = folder.read("composer.json")
+    if not text or folder.has("vendor/autoload.php"):
+        return
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read `composer.json`: {error}") from None
+    wanted = manifest.get("require") if isinstance(manifest, dict) else None
+    packages = _packages(wanted if isinstance(wanted, dict) else {})
+    if packages:
+        raise UsageError(
+            f"`composer.json` requires {', '.join(packages)}, and there is no `vendor/autoload.php`",
+            hint="composer install --no-dev installs what composer.lock says; Prony measures what lies there",
+        )
+
+
+def _packages(wanted: Mapping[str, object]) -> list[str]:
+    """Return the names of packages; those without a vendor are PHP itself and its extensions."""
+    return [name for name in wanted if "/" in name]

@@ -1,0 +1,188 @@
+"""Which program a folder has, and what of an app in Python its other files say. Pure.
+
+>>> from prony.catalog.discover.sources import Folder
+>>> files = {"go.mod": "module shop", "main.go": "package main\\n\\nfunc main() {}"}
+>>> find_program(".", Folder(files.get, lambda path: list(files) if not path else [])).name
+'go'
+
+Which servers an app is compared on, unless its user names some. Pure.
+
+>>> usual_servers(Interface.ASGI)[0]
+'uvicorn'
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from prony.catalog.discover.current import TYPED
+from prony.catalog.discover.go import go_program, is_main_package
+from prony.catalog.discover.node import is_node, node_program
+from prony.catalog.discover.php import is_php, php_program
+from prony.catalog.discover.procfile import RUBY, plainly, program_of_process
+from prony.catalog.discover.sources import Folder, Program
+from prony.catalog.discover.written import (
+    Written,
+    lines_of_script,
+    only_place,
+    places_below,
+    written_commands,
+)
+from prony.core.errors import UsageError
+from prony.model.subject import Interface
+
+# For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
+# in how it serves requests at the same time.
+_SERVERS: Mapping[Interface, tuple[str, ...]] = {
+    # Processes; threads; processes in C, behind a router: without it a connection keeps a worker; threads in
+    # Rust.
+    Interface.WSGI: ("gunicorn", "waitress", "uwsgi-two-a-cpu", "granian"),
+    # An event loop in Python and C; in Rust; in Python alone.
+    Interface.ASGI: ("uvicorn", "granian", "hypercorn"),
+    # Processes with keep-alive; without; an event loop; one in C.
+    Interface.PSGI: ("starman", "starlet", "twiggy", "feersum"),
+    # Processes of PHP alone; workers in C, with PHP in them.
+    Interface.PHP: ("php-fpm@nginx", "uwsgi-php"),
+    Interface.NONE: (),
+}
+
+
+def usual_servers(interface: Interface) -> tuple[str, ...]:
+    """Return the servers on which apps of this interface are compared."""
+    return _SERVERS[interface]
+
+
+_DESCRIBING = ("Procfile", "go.mod", "package.json", "composer.json")
+_SCRIPTS = (".js", ".mjs", ".cjs")
+_EXPECTED = (
+    "manage.py, a module such as app.py or wsgi.py, Procfile, go.mod, package.json, config.ru, "
+    "app.psgi, index.php or public/index.php"
+)
+
+
+def find_program(
+    typed: str, folder: Folder, command: str = "", above: Sequence[Written] = ()
+) -> Program | None:
+    """Return the program that was typed: ``.`` for the folder's own, a file that describes it, a script, or
+    the folder of a package in Go. Null: it is none. ``command``: what starts the folder's own; ``above``: the
+    commands for it that stand in folders above.
+
+    *Errors*: UsageError for a folder that does not say how its program is started, or lacks what it needs.
+    """
+    path = _normal(typed)
+    if typed.startswith("/") or ".." in typed.split("/"):
+        return None
+    if not path:
+        return program_of_process(folder, Written(TYPED, command)) if command else _of_folder(folder, above)
+    return _of_path(path, folder) if folder.has(path) else None
+
+
+def _of_path(path: str, folder: Folder) -> Program | None:
+    if path in _DESCRIBING:
+        return _described_by(path, folder)
+    if path.endswith(_SCRIPTS):
+        return node_program(folder, path)
+    if path.endswith(".php"):
+        return php_program(folder, path)
+    package = path.rpartition("/")[0] if path.endswith(".go") else path
+    return go_program(folder, package) if is_main_package(folder, package) and folder.has("go.mod") else None
+
+
+def _normal(typed: str) -> str:
+    """Return a path in the app's folder; the folder itself is empty.
+
+    >>> _normal("./cmd/shop/"), _normal(".")
+    ('cmd/shop', '')
+    """
+    return "/".join(part for part in typed.split("/") if part not in ("", "."))
+
+
+def program_below(folder: Folder) -> str | None:
+    """Return the folder below this one that has a program; null: there is none.
+
+    *Errors*: UsageError when there are several.
+    """
+    return only_place([place for place in places_below(folder, _NO_APPS) if is_program(folder.below(place))])
+
+
+# They have scripts and packages of their own.
+_NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "scripts", "examples")
+
+
+def is_program(folder: Folder) -> bool:
+    """Return whether a folder says how a program is started that listens on a port itself."""
+    has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
+    if has_own or is_php(folder) or is_node(folder):
+        return True
+    return any(_names_program(one, folder) for one in _expanded(folder, written_commands(folder)))
+
+
+def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
+    """Of several descriptions the one that says it most exactly: scripts of ``package.json`` may only build
+    what another language serves.
+    """
+    written = [*written_commands(folder), *above]
+    process = next((one for one in _expanded(folder, written) if _names_program(one, folder)), None)
+    if process is not None:
+        return program_of_process(folder, process)
+    if folder.has("go.mod"):
+        return go_program(folder, "")
+    if is_php(folder):
+        return php_program(folder, "")
+    if folder.has("config.ru"):
+        # *Source*: Puma's README: what runs a Rack app by itself.
+        return program_of_process(folder, Written("config.ru", "puma"))
+    if folder.has("package.json"):
+        return node_program(folder, "")
+    said = next(
+        (f"{one.source} is `{one.text}`, of which nothing is here that Prony can start" for one in written),
+        "",
+    )
+    raise UsageError(
+        f"`--app .`: {said or 'nothing in the folder says how its app is started'}; expected {_EXPECTED}",
+        hint="name the app, --app module:attribute; or what starts it, --command './shop --port {port}'",
+    )
+
+
+def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
+    """Yield each command; of one that starts a shell's script of the folder, what that ends with."""
+    for one in written:
+        last = next(lines_of_script(folder.read, one), None)
+        is_exec = last is not None and last.text.startswith("exec ")
+        yield replace(last, text=last.text.removeprefix("exec ")) if last and is_exec else one
+
+
+# What the other files start that describe a folder, and Prony can start.
+_STARTED = (
+    "node",
+    "nodejs",
+    "npm",
+    "yarn",
+    "pnpm",
+    "go",
+    "php",
+    "bundle",
+    "carton",
+    "perl",
+    "hypnotoad",
+    *RUBY,
+)
+
+
+def _names_program(written: Written, folder: Folder) -> bool:
+    """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
+    first, *rest = plainly(written).text.split(maxsplit=2) or [""]
+    is_path = "/" in first and (folder.has("go.mod") or rest[:1] in (["daemon"], ["prefork"]))
+    return is_path or first.rpartition("/")[2] in _STARTED or written.source.endswith("in Procfile")
+
+
+def _described_by(name: str, folder: Folder) -> Program | None:
+    match name:
+        case "Procfile":
+            written = [one for one in written_commands(folder) if one.source.endswith(f"in {name}")]
+            return program_of_process(folder, written[0]) if written else None
+        case "go.mod":
+            return go_program(folder, "")
+        case "composer.json":
+            return php_program(folder, "")
+        case _:
+            return node_program(folder, "")

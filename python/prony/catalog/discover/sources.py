@@ -1,0 +1,166 @@
+"""The Python modules of an app's folder, found by name as Python's import finds them.
+
+Pure. Must not know what they mean.
+
+>>> sources = Sources({"src/shop.py": "app = 1"}.get)
+>>> found = sources.module("shop")
+>>> found.path, found.root
+('src/shop.py', 'src')
+
+A program that listens on a port, as its folder describes it: how it is built, and how it is started. Pure.
+
+It is no callable of a server's: it is the server.
+
+>>> Folder({"index.php": ""}.get, lambda path: ["index.php"]).has("index.php")
+True
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prony.core.units import MIB
+
+Read = Callable[[str], str | None]
+"""The text of a file by its path in the app's folder; empty for a folder, null for what is not there."""
+
+Names = Callable[[str], Sequence[str]]
+"""The names in a folder, by its path in the app's folder; none for what is no folder."""
+
+
+def no_names(path: str) -> Sequence[str]:
+    """Return no names."""
+    return ()
+
+
+# The app's folder itself, and the layout with sources in a folder of their own. *Source*: Python Packaging
+# User Guide, src layout vs flat layout.
+_ROOTS = ("", "src")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module's file. ``root``: the folder at which imports begin, in the app's; ``tree`` null: Python
+    cannot parse it.
+    """
+
+    name: str
+    path: str
+    root: str
+    tree: ast.Module | None
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The module's statements; none when it cannot be parsed."""
+        return self.tree.body if self.tree else []
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The modules that ``read`` finds, below the app's folder, its ``src``, or its folder ``root``.
+    ``names``: what its folders hold.
+    """
+
+    read: Read
+    names: Names = no_names
+    root: str = ""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders at which imports may begin, the likeliest first."""
+        return tuple(dict.fromkeys((self.root, *_ROOTS)))
+
+    def module(self, name: str) -> Module | None:
+        """Return the module of a dotted name; null when this folder does not have it."""
+        base = name.replace(".", "/")
+        for root in self.roots:
+            for end in (".py", "/__init__.py"):
+                path = f"{root}/{base}{end}" if root else f"{base}{end}"
+                text = self.read(path)
+                if text is not None:
+                    return Module(name, path, root, _parsed(text))
+        return None
+
+    def has(self, name: str) -> bool:
+        """Return whether a top-level name belongs to the folder: a module, or a folder with modules."""
+        return self.module(name) is not None or any(
+            self.read(f"{root}/{name}" if root else name) is not None for root in self.roots
+        )
+
+    def packages(self, but: Sequence[str]) -> list[str]:
+        """Return the names of folders that may be packages, without some and without hidden ones."""
+        found = [name for root in self.roots for name in self.names(root)]
+        return [
+            name
+            for name in dict.fromkeys(found)
+            if name.isidentifier() and name not in {*but, "src"} and self.has(name)
+        ]
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text) if len(text) < 2 * MIB else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # The last two: nested deeper than the parser goes.
+        return None
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run when the body does, also those in conditions and loops, in order."""
+    for statement in body:
+        yield statement
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(statement, part, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from statements(handler.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The app's folder: the texts of its files, and the names in its folders."""
+
+    read: Read
+    names: Names
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a file or a folder of this path."""
+        return self.read(path) is not None
+
+    def below(self, place: str) -> "Folder":
+        """Return a folder below this one.
+
+        >>> Folder({"api/go.mod": ""}.get, lambda path: []).below("api").has("go.mod")
+        True
+        """
+        return Folder(
+            lambda path: self.read(f"{place}/{path}"), lambda path: self.names(f"{place}/{path}".rstrip("/"))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How a program is built and started.
+
+    ``name``: of the server that it is. ``source``: what of its folder says how it is started. ``command`` and
+    ``build`` may have the placeholders ``host``, ``port`` and ``build`` and those of ``tools``: the system's
+    programs, by where they may be. ``build``: commands that run in a copy of the folder; ``product``: the
+    file that they leave in ``{build}``. ``is_carried``: it works in ``{build}``, a copy of the whole folder;
+    else in the folder. ``packages``: the file that says what is installed, or empty. ``debian``: the packages
+    that have the tools.
+    """
+
+    name: str
+    language: Literal["go", "javascript", "other"]
+    source: str
+    command: tuple[str, ...]
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    build: tuple[tuple[str, ...], ...] = ()
+    product: str = ""
+    is_carried: bool = False
+    packages: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    debian: tuple[str, ...] = ()

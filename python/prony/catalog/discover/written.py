@@ -1,0 +1,445 @@
+"""The commands that start an app, as the files of its folder have them. Pure.
+
+>>> from prony.catalog.discover.sources import Folder
+>>> files = {"Dockerfile": 'FROM python\\nENV DEBUG=0\\nCMD ["gunicorn", "shop:app", "-w", "3"]'}
+>>> found = written_commands(Folder(files.get, lambda path: []))[0]
+>>> found.source, found.text, dict(found.environment)
+('`CMD` in Dockerfile', 'gunicorn shop:app -w 3', {'DEBUG': '0'})
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from configparser import Error as ConfigError
+from configparser import RawConfigParser
+from dataclasses import dataclass, field, replace
+from posixpath import basename, join, normpath
+
+from prony.catalog.discover.configuration import yaml_document
+from prony.catalog.discover.images import DOCKERFILES, Image, as_text, assignments, read_image, shell_text
+from prony.catalog.discover.sources import Folder, Read
+from prony.core.errors import UsageError
+
+# *Source*: Heroku documentation, The Procfile.
+_WEB = re.compile(r"^web[ \t]*:[ \t]*(?P<command>\S.*?)[ \t]*$", re.MULTILINE)
+# *Source*: Compose specification, The Compose file; of several files that for production.
+_COMPOSE = (
+    *(f"docker-compose.{kind}.yml" for kind in ("production", "prod")),
+    *(f"compose.{kind}.{end}" for kind in ("production", "prod") for end in ("yaml", "yml")),
+    *("production.yml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
+)
+_UNIT_FOLDERS = (
+    "",
+    "deploy",
+    "deploy/systemd",
+    "systemd",
+    "etc",
+    "etc/systemd/system",
+    "conf",
+    "config",
+    "ops",
+)
+# *Source*: systemd.service(5), Table 2: special executable prefixes.
+_UNIT_PREFIXES = "@-:+!|"
+_SUPERVISED = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|[^,\s]*)""")
+# No line that starts an app is longer, and no value in it.
+_LONGEST, _LONGEST_VALUE = 20_000, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
+    that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
+    of that place is not taken over. ``laid``: the folder whose content lies at ``base``; empty: all.
+    ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
+    of that place, or empty.
+    """
+
+    source: str
+    text: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
+    remarks: tuple[str, ...] = ()
+    laid: str = ""
+    copies: tuple[tuple[str, str], ...] = ()
+    env_file: str = ""
+
+    def placed(self, path: str) -> str:
+        """Return a whole path there as one in the app's folder; as it is when it lies elsewhere.
+
+        >>> Written("", "", base="/srv", copies=(("/start", "ops/start"),)).placed("/start")
+        'ops/start'
+        """
+        for at, inner in sorted(
+            [(self.base, "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
+        ):
+            if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
+                return normpath(join(inner, path[len(at) :].lstrip("/")))
+        return path
+
+
+def written_commands(folder: Folder) -> list[Written]:
+    """Return all commands that the folder's files have, the one that counts first."""
+    found = (
+        *_of_procfile(folder.read),
+        *(one for name in DOCKERFILES for one in _of_image(folder.read, name)),
+        *composed(folder.read, "."),
+        *_of_units(folder),
+        *_of_platforms(folder.read),
+        *_of_makefile(folder.read),
+        *_of_main(folder.read),
+    )
+    return [_unwrapped(folder.read, one) for one in found]
+
+
+# --- what only starts something else ----------------------------------------------------------------------
+
+_SHELL = re.compile(r"#!.*sh\b")
+# A script of an image's that ends with what it was given.
+_HANDS_ON = re.compile(r"""^[ \t]*exec[ \t][^\n]*"?\$\{?@\}?"?\s*\Z""", re.MULTILINE)
+_EXPORTED = re.compile(r"^[ \t]*(?P<export>export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?P<value>\S.*)$")
+# *Source*: README of tini and of dumb-init; the images `node` and `php` of Docker.
+_WRAPPERS = ("tini", "dumb-init", "catatonit", "docker-entrypoint.sh", "docker-php-entrypoint")
+
+
+def _unwrapped(read: Read, written: Written) -> Written:
+    """Return a command without the programs and scripts before it that only start it."""
+    first, _, rest = written.text.partition(" ")
+    if basename(first) in _WRAPPERS:
+        words = rest.split(" ")
+        at = next((k for k, word in enumerate(words) if word[:1] != "-"), len(words))
+        return _unwrapped(read, replace(written, text=" ".join(words[at:]))) if words[at:] else written
+    if not rest or not _HANDS_ON.search(_script(read, written, first)[1]):
+        return written
+    remarks = (*written.remarks, f"`{first}`, which is not run")
+    return _unwrapped(read, replace(written, text=rest, remarks=remarks))
+
+
+def _script(read: Read, written: Written, word: str) -> tuple[str, str]:
+    """Return the path in the folder and the text of a shell's script; both empty: it is none."""
+    path = written.placed(word) if word.startswith("/") else word.removeprefix("./")
+    if not path.startswith(("/", "..")) and (text := read(path)) is None and written.base:
+        path = written.placed(normpath(join(written.base, path)))
+    text = "" if path.startswith(("/", "..")) else read(path) or ""
+    return (path, text) if _SHELL.match(text) or (text and path.endswith(".sh")) else ("", "")
+
+
+def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
+    """Yield each command of the shell's script that a command starts, the last first, with what the script
+    sets its variables to in their place. None: it starts no script of the folder.
+    """
+    for word in written.text.split()[:2]:
+        path, text = _script(read, written, word)
+        lines = [line for line in re.sub(r"\\\n", " ", text).splitlines() if len(line) < _LONGEST]
+        set_there = [match for line in lines if (match := _EXPORTED.match(line))]
+        exported = (
+            f"{one['name']}={_without_own(one['name'], one['value'])}" for one in set_there if one["export"]
+        )
+        environment = {**written.environment, **dict(pair for one in exported for pair in assignments(one))}
+        values = {one["name"]: one["value"].strip().strip("\"'") for one in set_there}
+        for line in reversed([line.strip() for line in lines if not line.lstrip().startswith("#")]):
+            yield replace(
+                written,
+                source=f"{path}, by {written.source}",
+                text=_with_values(line, values),
+                environment=environment,
+                remarks=(*written.remarks, f"the rest of {path}"),
+            )
+
+
+def _without_own(name: str, value: str) -> str:
+    """Return a value that has a variable's own before it as the value that it has without that."""
+    match = re.fullmatch(rf"""["']?\$\{{{name}:?[-=](.*)\}}["']?""", value.strip())
+    return match[1] if match else value
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    """Return a shell's line with the variables' values, as they are written, in their place.
+
+    >>> _with_values('gunicorn -w "$COUNT" -b :$PORT shop:app', {"COUNT": '${COUNT:-"3"}'})
+    'gunicorn -w "${COUNT:-3}" -b :$PORT shop:app'
+    """
+    return re.sub(
+        r"\$(?:(\w+)|\{(\w+)\})",
+        lambda match: values.get(match[1] or match[2], match[0]).replace('"', "")[:_LONGEST_VALUE],
+        text,
+    )
+
+
+def _of_procfile(read: Read) -> Iterator[Written]:
+    found = _WEB.search(read("Procfile") or "")
+    if found:
+        yield Written("`web` in Procfile", found["command"])
+
+
+# *Source*: documentation of App Engine, Fly.io, Nixpacks, Railway and Render on the command that starts.
+_PLATFORMS = {
+    "app.yaml": r"^entrypoint:[ \t]*(.+)$",
+    "fly.toml": r"^[ \t]*(?:app|web)[ \t]*=[ \t]*[\"'](\S+[ \t].+)[\"'][ \t]*$",
+    "nixpacks.toml": r"^[ \t]*cmd[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
+    "railway.json": r'"startCommand"[ \t]*:[ \t]*"([^"]+)"',
+    "railway.toml": r"^[ \t]*startCommand[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
+    "render.yaml": r"^[ \t]*startCommand:[ \t]*(.+)$",
+}
+
+
+def _of_platforms(read: Read) -> Iterator[Written]:
+    for name, pattern in _PLATFORMS.items():
+        if found := re.search(pattern, read(name) or "", re.MULTILINE):
+            yield Written(name, found[1].strip().strip("\"'"))
+
+
+# What people name the target that serves.
+_RUNS = re.compile(r"^(?:run|serve|start|web)[ \t]*:[^=\n]*\n(?P<recipe>(?:\t.*\n?)+)", re.MULTILINE)
+# *Source*: GNU make manual, Setting Variables.
+_MAKE_VARIABLE = re.compile(r"^(\w+)[ \t]*[:?]{0,3}=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_MAKE_NAME = re.compile(r"(?<!\$)\$[({](\w+)[)}]")
+_MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
+PORT_READ = re.compile(r"""["']PORT["']""")
+"""What a script in Python has that takes its port from the variable."""
+
+_SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
+
+
+def _of_makefile(read: Read) -> Iterator[Written]:
+    text = read("Makefile") or ""
+    found = _RUNS.search(text)
+    if found:
+        values = dict(_MAKE_VARIABLE.findall(text))
+        line = found["recipe"].splitlines()[-1].strip().lstrip("@-")
+        for _ in range(3):  # a value may name others
+            line = _MAKE_NAME.sub(
+                lambda match: values.get(match[1], match[0])[:_LONGEST_VALUE], line[:_LONGEST]
+            )
+        yield Written("Makefile", line.replace("$$", "$"))
+
+
+def _of_main(read: Read) -> Iterator[Written]:
+    """Yield scripts that serve when they are run, where `PORT` says: a fixed port cannot be replaced."""
+    for name in _SCRIPTS:
+        text = read(name) or ""
+        if _MAIN.search(text) and PORT_READ.search(text):
+            yield Written(f"the end of {name}", f"python {name}")
+
+
+# --- Dockerfile -------------------------------------------------------------------------------------------
+
+
+def _of_image(read: Read, name: str) -> Iterator[Written]:
+    image = read_image(read, name)
+    text = image.starts(as_text(image.command)) if image else ""
+    if image and text:
+        kinds = " and ".join(
+            kind for kind, said in (("ENTRYPOINT", image.entry), ("CMD", image.command)) if said
+        )
+        yield Written(
+            f"`{kinds}` in {name}",
+            text,
+            image.environment,
+            image.base,
+            laid=image.laid,
+            copies=image.copies,
+        )
+
+
+def laid_below(folder: Folder) -> str:
+    """Return the folder below this one that a Dockerfile runs alone; empty: there is none."""
+    found = (one.laid for name in DOCKERFILES for one in _of_image(folder.read, name))
+    return next((laid for laid in found if folder.has(laid)), "")
+
+
+def commands_for(read: Read, place: str) -> list[Written]:
+    """Return the commands, by a Dockerfile or by Compose, for a folder ``place`` below theirs."""
+    own = (_below(one, place) for name in DOCKERFILES for one in _of_image(read, name) if one.laid == place)
+    inner = _inner(read, place)
+    return [_unwrapped(inner, one) for one in (*own, *composed(read, place))]
+
+
+def _below(written: Written, place: str) -> Written:
+    """Return a command with the paths of its copies as paths in the folder ``place``."""
+    copies = ((at, f"{path}/") for at, path in written.copies)
+    inner = (
+        (at, path.removeprefix(f"{place}/") or ".") for at, path in copies if path.startswith(f"{place}/")
+    )
+    return replace(written, copies=tuple((at, path.rstrip("/")) for at, path in inner))
+
+
+def _inner(read: Read, place: str) -> Read:
+    return read if place == "." else lambda path: read(normpath(f"{place}/{path}"))
+
+
+# --- Compose ----------------------------------------------------------------------------------------------
+
+
+def composed(read: Read, context: str) -> list[Written]:
+    """Return the commands of the services that Compose builds from ``context``, a folder beside its file."""
+    return [found for name in _COMPOSE for found in _of_compose(read, name, context)]
+
+
+# Of repositories with several: documentation of npm, pnpm and Turborepo on workspaces; Compose's examples.
+_HOLDERS = ("apps", "packages", "services")
+
+
+def places_below(folder: Folder, but: Sequence[str]) -> list[str]:
+    """Return the folders below this one that may have its app, but some: those that Compose builds first."""
+    built = (_context(table.get("build")) for name in _COMPOSE for _, table in _services(folder.read, name))
+    there = [name for name in folder.names("") if name not in but and not name.startswith(".")]
+    deeper = [f"{name}/{one}" for name in there if name in _HOLDERS for one in folder.names(name)]
+    return [place for place in dict.fromkeys([*built, *there, *deeper]) if place not in (".", *but)]
+
+
+def only_place(found: Sequence[str]) -> str | None:
+    """Return the only folder that was found; null without one.
+
+    *Errors*: UsageError when there are several.
+    """
+    if len(found) > 1:
+        raise UsageError(
+            f"`--app .`: apps are in {', '.join(f'`{name}`' for name in found)}; expected the folder of one",
+            hint=f"--dir {found[0]} --app .",
+        )
+    return next(iter(found), None)
+
+
+def _services(read: Read, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    import yaml
+
+    text = read(name)
+    try:
+        document = yaml_document(text, yaml.SafeLoader) if text else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return
+    services = document.get("services") if isinstance(document, dict) else None
+    for service, table in services.items() if isinstance(services, dict) else ():
+        if isinstance(table, dict):
+            yield str(service), table
+
+
+def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
+    """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir; Build:
+    dockerfile.
+    """
+    for service, table in _services(read, name):
+        build = table.get("build")
+        file = str(build.get("dockerfile") or "") if isinstance(build, dict) else ""
+        words = {key: found for key in ("entrypoint", "command") if (found := _command(table.get(key)))}
+        if _context(build) != context or not (words or file):
+            continue
+        made = read_image(_inner(read, context), normpath(file or "Dockerfile")) if build else None
+        image = made or Image()
+        said = words.get("command") or ("" if words else as_text(image.command))
+        # Compose reads `$$` as one.
+        text = f"{words['entrypoint']} {said}".strip() if "entrypoint" in words else image.starts(said)
+        if text:
+            key = next((key for key in ("command", "entrypoint") if key in words), "build")
+            yield Written(
+                f"`{key}` of `{service}` in {name}",
+                text.replace("$$", "$"),
+                image.environment,
+                str(table.get("working_dir") or image.base),
+                _named_of(table),
+                copies=(*image.copies, *_mounted(table.get("volumes"))),
+                env_file=next(filter(read, _files_of(table)), "") if context == "." else "",
+            )
+
+
+def _named_of(table: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what of a service is named and not passed on: its variables."""
+    asked, files = _names_of(table.get("environment")), _files_of(table)
+    of_network = [f"its variables, which are of its network: {', '.join(asked)}"] if asked else []
+    return (*of_network, *(f"the variables in {file}: --env-file {file}" for file in files))
+
+
+def _files_of(table: Mapping[str, object]) -> list[str]:
+    written = table.get("env_file")
+    files = written if isinstance(written, list) else [written]
+    paths = (one.get("path") if isinstance(one, dict) else one for one in files)
+    return [normpath(path) for path in paths if isinstance(path, str) and ".." not in path.split("/")]
+
+
+def _mounted(volumes: object) -> Iterator[tuple[str, str]]:
+    """Yield where a folder beside the file is mounted, and that folder."""
+    for one in volumes if isinstance(volumes, list) else ():
+        source, _, target = one.partition(":") if isinstance(one, str) else ("", "", "")
+        if source.startswith(".") and not source.startswith("..") and target:
+            yield target.partition(":")[0], normpath(source)
+
+
+def _context(build: object) -> str:
+    """Return the folder that a service is built from; one that has only an image gets the file's folder."""
+    found = build.get("context") if isinstance(build, dict) else build
+    return str(found or ".").removeprefix("./").rstrip("/") or "."
+
+
+def _command(written: object) -> str:
+    if isinstance(written, list):
+        return shell_text([str(word) for word in written])
+    return " ".join(written.split()) if isinstance(written, str) else ""
+
+
+def _names_of(environment: object) -> list[str]:
+    names = environment if isinstance(environment, dict | list) else ()
+    return [str(one).partition("=")[0] for one in names]
+
+
+# --- systemd ----------------------------------------------------------------------------------------------
+
+
+def _of_units(folder: Folder) -> Iterator[Written]:
+    for place in _UNIT_FOLDERS:
+        for file in folder.names(place):
+            path = f"{place}/{file}" if place else file
+            if file.endswith(".service"):
+                yield from _of_unit(folder.read, path)
+            elif file.endswith(".conf") and "[program:" in (text := folder.read(path) or ""):
+                yield from _of_supervisor(path, text)
+
+
+def _of_unit(read: Read, path: str) -> Iterator[Written]:
+    """*Source*: systemd.service(5), systemd.exec(5), systemd.syntax(7): an empty value resets a list."""
+    values: dict[str, list[str]] = {}
+    for line in re.sub(r"\\[ \t]*\n", " ", read(path) or "").splitlines():
+        key, equals, value = line.strip().partition("=")
+        if equals and not key.startswith(("#", ";")):
+            values[key.strip()] = [*values.get(key.strip(), []), value.strip()] if value.strip() else []
+    started = values.get("ExecStart", [])
+    base = (values.get("WorkingDirectory") or [""])[-1].lstrip("-")
+    there = {file: _here(read, path, base, file.lstrip("-")) for file in values.get("EnvironmentFile", [])}
+    if started:
+        yield Written(
+            f"`ExecStart` in {path}",
+            started[-1].lstrip(_UNIT_PREFIXES).replace("%%", "%"),
+            dict(pair for line in values.get("Environment", []) for pair in assignments(line)),
+            base,
+            tuple(
+                f"the variables in `{file.lstrip('-')}`, which Prony does not read: "
+                f"--env-file {here or 'FILE'}"
+                for file, here in there.items()
+            ),
+            env_file=next(filter(None, there.values()), ""),
+        )
+
+
+def _here(read: Read, unit: str, base: str, file: str) -> str:
+    """Return the file of variables in the folder that a unit's becomes where it is installed; empty: none."""
+    below = file.removeprefix(f"{base}/") if base else file
+    found = (below, join(unit.rpartition("/")[0], basename(file)), basename(file))
+    return next((path for path in found if not path.startswith("/") and read(path)), "")
+
+
+def _of_supervisor(path: str, text: str) -> Iterator[Written]:
+    """*Source*: Supervisor documentation, Configuration File: `[program:x]`."""
+    ini = RawConfigParser(strict=False, inline_comment_prefixes=(";",))
+    try:
+        ini.read_string(text)
+    except ConfigError:
+        return
+    for name in ini.sections():
+        said = ini[name]
+        if name.startswith("program:") and "command" in said:
+            pairs = _SUPERVISED.findall(said.get("environment", ""))
+            yield Written(
+                f"`command` of `{name}` in {path}",
+                said["command"].replace("\n", " "),
+                {key: value.strip("\"'") for key, value in pairs},
+                said.get("directory", ""),
+            )

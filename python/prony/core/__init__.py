@@ -1,0 +1,1 @@
+"""Words and tools that know nothing of measuring."""

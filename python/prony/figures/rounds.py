@@ -1,0 +1,146 @@
+"""Figures of the rounds of a block: short windows on servers that stay, in turn.
+
+Each round sees the machine in one state, so what it does to all servers alike cancels in a ratio. Must not
+know how a round is run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log, log1p, sqrt
+from typing import TYPE_CHECKING
+
+from prony.core.units import SECOND_NS
+from prony.figures.rates import rates_of
+from prony.figures.statistics.compare import LEAST_BLOCKS
+from prony.figures.statistics.effects import geometric_mean, paired, ratio_of
+from prony.model.observation import Slice
+from prony.model.recording import Recording
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LEAST_SLICES = 3
+# Of the CPUs' time in a turn. Smaller disturbances meet all servers alike over the rounds.
+_MOST_DISTURBED = 0.10
+# Of a turn's time on one CPU. A server that is not idle between its turns takes from all others, never from
+# itself: that does not cancel.
+_MOST_OF_NEIGHBOURS = 0.01
+_MOST_FAILED = 0.01
+_MOST_APART = 0.05
+
+
+def is_disturbed(one: Slice, cpus: int) -> bool:
+    """Return whether other programs and the hypervisor had more than 10 % of the CPUs' time in a turn, or the
+    block's other servers more than 1 % of one CPU's.
+    """
+    turn_ns = max(1, one.ended_ns - one.began_ns)
+    is_taken = one.others_ns + one.steal_ns > _MOST_DISTURBED * cpus * turn_ns
+    return is_taken or one.neighbours_ns > _MOST_OF_NEIGHBOURS * turn_ns
+
+
+def _counted(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices that make figures; none where they are too few, or too many of their requests
+    failed.
+    """
+    counted = [one for one in slices if one.counts and one.close_ns > one.open_ns]
+    answered, failed = sum(one.answered for one in counted), sum(one.failed for one in counted)
+    is_sound = len(counted) >= _LEAST_SLICES and all(one.ok for one in counted)
+    return counted if is_sound and failed <= _MOST_FAILED * answered else []
+
+
+def slice_metrics(slices: Sequence[Slice]) -> dict[str, float]:
+    """Return the figures that rounds give better than a trial's window; none with fewer than three slices, or
+    where more than 1 % of the requests failed.
+
+    *Definition*: geometric means over the slices that count. ``ok_per_s``: valid replies / length;
+    ``duration_ns_per_request``: length / requests that ended; ``cpu_ns_per_request``: CPU time of the
+    server's processes / requests that ended.
+    *Assumptions*: a window of half a second on fresh connections, after a lead of 0.2 s, sees the server as a
+    long one does: a reply takes less than the lead.
+    """
+    counted = _counted(slices)
+    if not counted:
+        return {}
+    found = {
+        "ok_per_s": [SECOND_NS * one.ok / (one.close_ns - one.open_ns) for one in counted],
+        "duration_ns_per_request": [(one.close_ns - one.open_ns) / one.answered for one in counted],
+        "cpu_ns_per_request": [one.cpu_ns / one.answered for one in counted if one.cpu_ns],
+    }
+    return {name: geometric_mean(each) for name, each in found.items() if len(each) == len(counted)}
+
+
+def paces_by_round(slices: Sequence[Slice]) -> dict[int, float]:
+    """Return the logarithm of ``ok_per_s`` in each round that counts."""
+    return {one.round: log(SECOND_NS * one.ok / (one.close_ns - one.open_ns)) for one in _counted(slices)}
+
+
+def beside_window(slices: Sequence[Slice], recording: Recording | None) -> float | None:
+    """Return the logarithm of a trial's throughput by its rounds over that by its own window; null without
+    one of them.
+    """
+    in_rounds = slice_metrics(slices).get("ok_per_s")
+    own = rates_of(recording)["ok_per_s"] if recording else None
+    return log(in_rounds / own) if in_rounds and own else None
+
+
+def apart(each: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return the servers whose rounds do not show what their own windows do, with the ratio.
+
+    *Definition*: ``each``: of each server, `beside_window` in its blocks, five at least. The interval of the
+    mean, one of all at 95 %, lies beyond 5 %.
+    """
+    effects = {name: paired(logs) for name, logs in each.items() if len(logs) >= LEAST_BLOCKS}
+    ends = {name: one.interval(0.05 / len(each)) for name, one in effects.items()}
+    beyond = (name for name, (low, high) in ends.items() if max(low, -high) > log1p(_MOST_APART))
+    return {name: ratio_of(effects[name].centre) for name in beyond}
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How throughput scatters, as ratios: what the machine did to all servers alike is taken out."""
+
+    rounds: float
+    """How many rounds a trial has on average."""
+    within: float
+    """Standard error of a trial's figure by its rounds: of one start of the server."""
+    between: float
+    """Standard deviation from start to start, without what the rounds alone explain."""
+    apart: Mapping[str, float] = field(default_factory=dict)
+    """Throughput by rounds over that by own windows, of the servers where they differ by more than 5 %."""
+
+
+def levels(blocks: Sequence[Sequence[Mapping[int, float]]]) -> Levels | None:
+    """Return the two levels of scatter; null below two blocks, two servers or two rounds in common.
+
+    *Definition*: ``blocks``: for each block that all servers share, each server's ``paces_by_round``. Within:
+    sqrt(w / r), w the mean square of what is left of a block's logarithms without the means of rounds and of
+    servers, r the rounds. Between: sqrt(max(0, b - w / r)), b the same of the trials' means without those of
+    blocks and of servers.
+    *Source*: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), chapter 4.
+    """
+    import numpy as np
+
+    tables = [table for each in blocks if min((table := _table(each)).shape, default=0) >= 2]
+    if len(tables) < 2:
+        return None
+    rounds = sum(table.shape[1] for table in tables) / len(tables)
+    left = sum(float((_centred(table) ** 2).sum()) for table in tables)
+    freedom = sum((table.shape[0] - 1) * (table.shape[1] - 1) for table in tables)
+    within = left / freedom / rounds
+    means = np.array([table.mean(axis=1) for table in tables])
+    between = float((_centred(means) ** 2).sum()) / ((means.shape[0] - 1) * (means.shape[1] - 1))
+    return Levels(rounds, sqrt(within), sqrt(max(0.0, between - within)))
+
+
+def _table(each: Sequence[Mapping[int, float]]) -> "NDArray[np.float64]":
+    """Return servers x rounds that all of them have."""
+    import numpy as np
+
+    common = sorted(set.intersection(*(set(one) for one in each))) if each else []
+    return np.array([[one[number] for number in common] for one in each], dtype=float)
+
+
+def _centred(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    left: NDArray[np.float64] = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    return left

@@ -1,0 +1,1 @@
+"""What is known of numbers alone: effects, intervals, verdicts. It knows no trial."""

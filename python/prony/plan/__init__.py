@@ -1,0 +1,1 @@
+"""From a study's text, or an app of the user's own, to cells in a seeded order."""

@@ -1,0 +1,185 @@
+"""Reads the folder of a user's app for what it says of the app. Must not know what that means."""
+
+import os
+import re
+from collections.abc import Callable
+from functools import cache, partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from prony.catalog.discover.current import Current, FoundCurrent, ReadingAid, find_current
+from prony.catalog.discover.php import page_of_pool
+from prony.catalog.discover.programs import find_program, is_program, program_below
+from prony.catalog.discover.sources import Folder, Program, Sources
+from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
+from prony.catalog.discover.written import Written, commands_for, laid_below, written_commands
+from prony.catalog.install.environment import Declared
+from prony.core.deadline import cpu_deadline
+from prony.core.errors import UsageError
+from prony.core.trees import content
+from prony.core.units import MIB
+
+if TYPE_CHECKING:
+    from prony.catalog.discover.sources import Read
+
+# No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
+_LARGEST_BYTES = 16 * MIB
+_LONGEST_S = 9.0
+
+_PSGI = re.compile(r"(?<![\w/])[\w.-][\w./-]*\.psgi\b")
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _in_time(read: Callable[Concatenate[Path, _P], _R]) -> Callable[Concatenate[Path, _P], _R]:
+    """Return a reading of an app's folder that gives up where its files cost more than any app's do."""
+
+    @wraps(read)
+    def limited(folder: Path, /, *more: _P.args, **options: _P.kwargs) -> _R:
+        def refused(why: str) -> UsageError:
+            return UsageError(
+                f"the files in `{folder}` {why}, and no app's do",
+                hint="name what is to run: --command 'PROGRAM --port {port}'",
+            )
+
+        try:
+            with cpu_deadline(_LONGEST_S, lambda: refused(f"take more than {_LONGEST_S:.0f} s to read")):
+                return read(folder, *more, **options)
+        except (RecursionError, MemoryError):
+            raise refused("have too many levels") from None
+
+    return limited
+
+
+@_in_time
+def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
+    """Return the command by which the app in ``folder`` is served today, as its files have it; else as a
+    Compose file above has it, which builds that folder.
+    """
+    return find_current(_folder(folder), around, _above(folder))
+
+
+def _above(folder: Path) -> list[Written]:
+    """Return the commands with which Docker or Compose, in the folders above, starts what is in this one."""
+    return [
+        written
+        for place in list(folder.absolute().parents)[:2]
+        for written in commands_for(_reader(place), folder.absolute().relative_to(place).as_posix())
+    ]
+
+
+@_in_time
+def app_folder(folder: Path, typed: str) -> Path:
+    """Return the folder of the app ``typed``: for ``.`` a folder below may have it, such as ``backend``.
+
+    *Errors*: UsageError when several have one.
+    """
+    whole = _folder(folder)
+    if typed != "." or psgi_of(folder) or is_program(whole):
+        return folder
+    if laid := laid_below(whole):
+        return folder / laid
+    current = find_current(whole, ReadingAid()).current
+    place = folder_of_app(whole, (current.target or current.script) if current else "")
+    return folder / ((program_below(whole) if place is None else place) or "")
+
+
+def psgi_of(folder: Path) -> str:
+    """Return the PSGI application of a folder, that of its command of today first; empty: it has none.
+
+    *Source*: Plack::Runner; Dancer2::Cookbook.
+    """
+    there = [name for name in _names(folder, "") if name.endswith(".psgi")]
+    texts = (one.text for one in written_commands(_folder(folder)))
+    started = [name for text in texts for name in _PSGI.findall(text) if ".." not in name.split("/")]
+    files = [*started, "app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
+    return next((name for name in files if (folder / name).is_file()), "")
+
+
+@_in_time
+def page_of(folder: Path) -> tuple[str, str]:
+    """Return the page that PHP-FPM serves today, and where that stands; both empty: it serves none.
+
+    *Errors*: UsageError as `page_of_pool`.
+    """
+    whole = _folder(folder)
+    return page_of_pool(whole, [*written_commands(whole), *_above(folder)])
+
+
+@_in_time
+def survey_of(
+    folder: Path, typed: str, current: Current | None = None, *, declared: bool = False
+) -> Survey | None:
+    """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
+
+    ``current``: the command of today; ``declared``: the user says what it needs.
+
+    *Errors*: UsageError as `survey_app`.
+    """
+    named, root, file = (current.app, current.root, current.env_file) if current else ("", "", "")
+    sources = Sources(_reader(folder), partial(_names, folder), root)
+    if not is_python_target(typed, sources, named):
+        return None
+    return survey_app(typed, sources, declared=declared, named=named, env_file=file)
+
+
+@_in_time
+def script_of(folder: Path, typed: str, current: Current | None, *, declared: bool = False) -> Survey | None:
+    """Return what ``folder`` says of the program in Python that ``current`` starts; null when it is none, or
+    when the folder has an app for servers.
+
+    *Errors*: UsageError as `survey_script`.
+    """
+    if typed != "." or current is None or not current.script:
+        return None
+    sources = Sources(_reader(folder), partial(_names, folder), current.root)
+    if is_python_target(typed, sources, current.target):
+        return None
+    return survey_script(current.script, sources, declared=declared)
+
+
+@_in_time
+def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:
+    """Return the program in ``folder`` that was typed as an app; null when it is an app in Python, or none.
+
+    ``named``: the app that the command of today names; ``command``: what the user typed as that.
+
+    *Errors*: UsageError as `find_program`.
+    """
+    if typed == "." and is_python_target(typed, Sources(_reader(folder), partial(_names, folder)), named):
+        return None
+    return find_program(typed, _folder(folder), command, _above(folder))
+
+
+def _folder(folder: Path) -> Folder:
+    return Folder(_reader(folder), partial(_names, folder))
+
+
+def _names(folder: Path, path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder / path))  # noqa: PTH208
+    except OSError:
+        return []
+
+
+def declared_in(folder: Path, found: Survey | None) -> Declared | None:
+    """Return what was found to be declared, with the path of its file; null when nothing is."""
+    said = found.dependencies if found else None
+    if said is None:
+        return None
+    return Declared(folder / said.file if said.file else None, said.lines, said.constraints)
+
+
+def _reader(folder: Path) -> "Read":
+    @cache
+    def read(path: str) -> str | None:
+        file = folder / path
+        try:
+            if file.is_dir():
+                return ""
+            return content(file, _LARGEST_BYTES).decode("utf-8-sig", errors="replace")
+        except OSError:
+            return None
+
+    return read

@@ -1,0 +1,118 @@
+"""What to measure, and who receives the progress.
+
+Must not know how a study is run.
+
+>>> Study.__name__
+'Study'
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from prony.catalog.install.environment import Declared
+from prony.catalog.install.prepare import EnvironmentProgress
+from prony.catalog.schema.loader import Catalog
+from prony.core.users import RunAs
+from prony.engine.fleet.address import Fleet
+from prony.engine.generator import RequestDescriptors
+from prony.machine.cpus import Cpu
+from prony.model.facts import Fingerprint, GeneratorFitness
+from prony.model.json_codec import Json
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import Placement
+from prony.model.trial import Trial
+from prony.sandbox.choice import Chosen
+from prony.sandbox.placement import place_in
+
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
+TRIAL_OVERHEAD_S = 2.5
+_AS_PLANNED = Chosen()
+
+MOST_RETRIES = 2
+"""How often to repeat a trial that the environment disturbed."""
+
+
+def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
+    del machine
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What to measure, and with what.
+
+    ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared``: what folders
+    of apps say. ``sandbox``: why the plan has its sandbox, and which
+    limits must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry
+    says.
+    ``force``: measure even if the figures cannot be valid; the archive records that. ``retries``: how often a
+    trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
+    cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
+    holds a part of the study. ``before_each``: the words of a command that runs before each trial of a user's
+    app, in its folder; empty: none. ``fitness``: the load engine's calibration on a machine, null where there
+    is none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
+    in a file.
+    """
+
+    plan: Plan
+    catalog: Catalog
+    user: RunAs
+    out: Path
+    requirements_file: Path | None = None
+    python: Path | None = None
+    declared: Mapping[str, Declared] = field(default_factory=dict)
+    ready_timeout_ns: int | None = None
+    sandbox: Chosen = _AS_PLANNED
+    force: bool = False
+    retries: int = MOST_RETRIES
+    cross_checks: tuple[Cell, ...] = ()
+    resumes: bool = False
+    before_each: tuple[str, ...] = ()
+    fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
+    fleet: Fleet | None = None
+    requests: RequestDescriptors = field(default_factory=dict)
+
+
+class StudyListener(Protocol):
+    """Receives the progress of a study."""
+
+    def notice(self, text: str) -> None:
+        """Show a message that stays visible to the user."""
+
+    def environment(self, progress: EnvironmentProgress) -> None:
+        """Report the progress of an environment's build."""
+
+    def planned(self, trials: int) -> None:
+        """Report the number of trials, once it is known which subjects are available."""
+
+    def paused(self, left_s: float, words: str) -> None:
+        """Report for how long nothing is measured yet, and before what; called again while it lasts."""
+
+    def round_started(self, number: int, rounds: int) -> None:
+        """Report that a round of short windows begins, the first is 0; listeners of no rounds need not."""
+        return
+
+    def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
+        """Report that a trial begins; ``blocks`` 0: in a search or a pilot, which have no blocks."""
+
+    def trial_event(self, cell: Cell, event: Json) -> None:
+        """Receive an event of the engine."""
+
+    def trial_ended(self, cell: Cell, trial: Trial) -> None:
+        """Report that a trial is over and archived."""
+
+
+# --- which CPUs each subject of a plan gets ---------------------------------------------------------------
+
+
+def placement_of_subject(plan: Plan, subject: str, cpus: Sequence[Cpu]) -> Placement:
+    """Return the placement of the subject of this name; of one that is not the plan's: the plan's widest.
+
+    The generator has the same CPUs in all of them.
+
+    *Errors*: HostError as `place_in`.
+    """
+    return place_in(plan.sandbox_of(subject), cpus, plan.engine_threads)

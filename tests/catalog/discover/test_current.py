@@ -1,0 +1,361 @@
+"""The command that runs today is read to the letter, from wherever a folder has it."""
+
+import pytest
+
+from catalog.discover.test_programs import folder
+from prony.catalog.discover.current import ReadingAid, find_current
+from prony.catalog.discover.written import composed
+
+
+def read(files, typed="", cpus=2, **variables):
+    return find_current(folder(files), ReadingAid(typed, variables, cpus))
+
+
+def typed(command, files=None, **variables):
+    found = read(files or {}, command, **variables).current
+    assert found is not None, read(files or {}, command, **variables).reason
+    return found
+
+
+# By the command: the catalogue's server, its words, and the app.
+COMMANDS = {
+    "gunicorn stall.web:app": ("gunicorn", ("{app}",), "stall.web:app"),
+    "gunicorn -w 3 --threads=2 -t40 --preload config.wsgi": (
+        "gunicorn",
+        ("-w", "3", "--threads=2", "-t40", "--preload", "{app}"),
+        "config.wsgi",
+    ),
+    "gunicorn --worker-class gevent --worker-connections 200 stall:app": (
+        "gunicorn-gevent",
+        ("--worker-class", "gevent", "--worker-connections", "200", "{app}"),
+        "stall:app",
+    ),
+    "gunicorn -k uvicorn.workers.UvicornWorker -w 4 stall:api": (
+        "gunicorn-uvicorn",
+        ("-k", "uvicorn.workers.UvicornWorker", "-w", "4", "{app}"),
+        "stall:api",
+    ),
+    "python3 -m uvicorn stall:api --workers 4 --no-access-log": (
+        "uvicorn",
+        ("{app}", "--workers", "4", "--no-access-log"),
+        "stall:api",
+    ),
+    "hypercorn asgi:stall:api -w 2": ("hypercorn", ("{interface}:{app}", "-w", "2"), "stall:api"),
+    "granian --interface asginl --workers 2 stall:api": (
+        "granian",
+        ("--interface", "asginl", "--workers", "2", "{app}"),
+        "stall:api",
+    ),
+    "waitress-serve --threads=8 stall:app": ("waitress", ("--threads=8", "{app}"), "stall:app"),
+    "python -m waitress --threads 8 stall:app": ("waitress", ("--threads", "8", "{app}"), "stall:app"),
+    "daphne stall.asgi:application": ("daphne", ("{app}",), "stall.asgi:application"),
+    "uwsgi --http-socket :80 -p 2 --die-on-term --module stall:app": (
+        "uwsgi",
+        ("-p", "2", "--die-on-term", "--wsgi", "{app}"),
+        "stall:app",
+    ),
+    "uwsgi --http :80 --wsgi-file web/stall.py --callable api": (
+        "uwsgi",
+        ("--die-on-term", "--wsgi", "{app}"),
+        "web.stall:api",
+    ),
+    "flask --app stall run -p 80": (
+        "",
+        ("{python}", "-m", "flask", "--app", "stall", "run", "--host", "{host}", "--port", "{port}"),
+        "",
+    ),
+    "python -m flask run": (
+        "",
+        ("{python}", "-m", "flask", "run", "--host", "{host}", "--port", "{port}"),
+        "",
+    ),
+    "fastapi run stall.py --workers 2": (
+        "",
+        (
+            "{python}",
+            "-m",
+            "fastapi",
+            "run",
+            "stall.py",
+            "--workers",
+            "2",
+            "--host",
+            "{host}",
+            "--port",
+            "{port}",
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_kept_to_the_letter_but_for_the_address(command):
+    server, words, target = COMMANDS[command]
+    found = typed(command)
+    assert (found.server, found.words, found.target) == (server, words, target)
+
+
+def test_a_script_of_the_folder_is_started_by_python():
+    files = {"serve.py": "", "stall/__main__.py": ""}
+    assert typed("python -u serve.py", files).words == ("{python}", "-u", "serve.py")
+    assert typed("python3 -m stall", files).words == ("{python}", "-m", "stall")
+    assert typed("python serve.py --port $PORT", {"serve.py": ""}).words == (
+        "{python}",
+        "serve.py",
+        "--port",
+        "{port}",
+    )
+
+
+def test_robyn_gets_the_address_in_variables_of_its_own():
+    shop = "from robyn import Robyn\napp = Robyn(__file__)\napp.start(port=80)\n"
+    for command in ("python shop.py --processes=2", "robyn shop.py --processes=2"):
+        found = typed(command, {"shop.py": shop})
+        assert found.words[-2:] == ("shop.py", "--processes=2")
+        assert found.address == {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
+    assert not typed("python shop.py", {"shop.py": ""}).address
+
+
+def test_djangos_own_server_gets_the_address_as_a_word():
+    found = typed("python manage.py runserver 0.0.0.0:80 --noreload", {"manage.py": ""})
+    assert found.words == ("{python}", "manage.py", "runserver", "{host}:{port}", "--noreload")
+    assert found.left_out == ("`0.0.0.0:80`",)
+
+
+# Where a command stands, and what is said of its place.
+PLACES = {
+    "`web` in Procfile": {"Procfile": "release: true\nweb: gunicorn stall:app"},
+    "`CMD` in Dockerfile": {
+        "Dockerfile": 'FROM p AS a\nCMD ["gunicorn", "no:app"]\nFROM a\n# 1\nCMD gunicorn \\\n  stall:app'
+    },
+    "`ENTRYPOINT and CMD` in Containerfile": {
+        "Containerfile": 'FROM python\nENTRYPOINT ["gunicorn"]\nCMD ["stall:app"]'
+    },
+    "`command` of `web` in compose.yaml": {
+        "compose.yaml": "services:\n  db: {image: postgres}\n  web:\n    command: [gunicorn, 'stall:app']"
+    },
+    "`command` of `shop` in docker-compose.yml": {
+        "docker-compose.yml": "services:\n  shop:\n    command: >\n      gunicorn\n      stall:app"
+    },
+    "`ExecStart` in deploy/stall.service": {
+        "deploy/stall.service": "[Service]\nExecStart=a\nExecStart=\nExecStart=-/bin/gunicorn \\\n stall:app"
+    },
+    "start.sh, by `CMD` in Dockerfile": {
+        "Dockerfile": 'FROM python\nCMD ["./start.sh"]',
+        "start.sh": "#!/bin/sh\nset -e\nexec gunicorn stall:app\n",
+    },
+}
+
+
+@pytest.mark.parametrize("source", PLACES)
+def test_a_command_is_found_where_people_write_it(source):
+    found = read(PLACES[source]).current
+    assert found is not None
+    assert (found.source, found.server, found.target, found.words) == (
+        source,
+        "gunicorn",
+        "stall:app",
+        ("{app}",),
+    )
+
+
+def test_what_was_typed_wins_and_the_others_are_named():
+    files = {"Procfile": "web: gunicorn stall:app", "Dockerfile": "CMD uvicorn stall:api"}
+    assert read(files, "waitress-serve stall:app").current.server == "waitress"
+    found = read(files).current
+    assert found.also == ("`CMD` in Dockerfile: `uvicorn stall:api`",)
+
+
+LEFT_OUT = {
+    "gunicorn -b :80 -D --pid=/run/a.pid stall:app": ("`-b :80`", "`-D`", "`--pid=/run/a.pid`"),
+    "gunicorn --access-logfile /var/log/a stall:app": (
+        "`--access-logfile /var/log/a`, which goes to standard output",
+    ),
+    "gunicorn --certfile a.pem stall:app": ("`--certfile a.pem`",),
+    "gunicorn -w $WORKERS stall:app": ("`-w $WORKERS`, for `$WORKERS` is not known",),
+    "gunicorn -w $(nproc) stall:app": ("`-w $(nproc)`, for `$(nproc)` is not known",),
+    "gunicorn --chdir /srv/stall stall:app": ("`--chdir /srv/stall`, which is not in the app's folder",),
+    "gunicorn --access-logformat '{}' stall:app": (
+        "`--access-logformat {}`, whose braces Prony does not pass on",
+    ),
+    "cd web && ./migrate.sh && exec gunicorn stall:app > log 2>&1": (
+        "`cd web`, which is not run",
+        "`./migrate.sh`, which is not run",
+        "`> log`",
+        "`2>&1`",
+    ),
+    "uv run --frozen gunicorn stall:app": ("`uv run --frozen`, which is not run",),
+    "newrelic-admin run-program gunicorn stall:app": ("`newrelic-admin run-program`, which is not run",),
+    "/srv/env/bin/gunicorn stall:app": (
+        "`/srv/env`, in whose place Prony builds an environment (--python /srv/env takes it)",
+    ),
+    "uvicorn --uds /run/a.sock stall:api": ("`--uds /run/a.sock`",),
+    "uwsgi --socket /run/a.sock -w stall:app": (
+        "`--socket /run/a.sock`",
+        "uWSGI's own protocol, for a frontend: it is measured over HTTP/1.1",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", LEFT_OUT)
+def test_what_is_not_taken_over_is_said_by_name(command):
+    assert typed(command).left_out == LEFT_OUT[command]
+
+
+def test_variables_are_filled_in_from_the_user_the_place_and_their_defaults():
+    command = "gunicorn -w $WORKERS --threads ${THREADS} -t ${TIME:-40} stall:app"
+    files = {"Dockerfile": f"ENV WORKERS=3 THREADS=2\nCMD {command}"}
+    assert read(files, WORKERS="5").current.words == ("-w", "5", "--threads", "2", "-t", "40", "{app}")
+
+
+def test_variables_of_an_image_are_passed_on_unless_they_may_be_secrets():
+    files = {"Dockerfile": "ENV DEBUG=0 PORT=80\nENV SECRET_KEY abc\nCMD gunicorn stall:app"}
+    found = read(files).current
+    assert found.environment == {"DEBUG": "0"}
+    assert found.left_out == ("`SECRET_KEY`: --env NAME=value passes a variable",)
+
+
+def test_variables_of_compose_and_files_of_a_unit_are_named_alone():
+    compose = "services: {web: {command: gunicorn stall:app, environment: [DB=postgres://db/x]}}"
+    found = read({"compose.yaml": compose}).current
+    assert (dict(found.environment), found.left_out) == ({}, ("its variables, which are of its network: DB",))
+    unit = "[Service]\nEnvironment=A=1 'B=2 3'\nEnvironmentFile=/etc/stall\nExecStart=gunicorn stall:app"
+    found = read({"stall.service": unit}).current
+    assert found.environment == {"A": "1", "B": "2 3"}
+    assert found.left_out == ("the variables in `/etc/stall`, which Prony does not read: --env-file FILE",)
+
+
+def test_a_path_below_the_folder_of_its_place_is_one_of_the_apps_folder():
+    files = {
+        "Dockerfile": "WORKDIR /srv\nCMD gunicorn -c /srv/conf/g.py --pythonpath=/srv stall:app",
+        "conf/g.py": "workers = 3",
+    }
+    found = read(files).current
+    assert found.words == ("-c", "conf/g.py", "--pythonpath=.", "{app}")
+    assert found.options["--workers"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("line", "workers"),
+    [
+        ("workers = 3", "3"),
+        ("workers = multiprocessing.cpu_count() * 2 + 1", "5"),
+        ('workers = int(os.environ.get("WEB", 4))', "4"),
+        ('workers = int(os.getenv("SET", "4"))', "9"),
+        ("workers = compute()", ""),
+    ],
+)
+def test_a_configuration_in_python_is_read_and_never_run(line, workers):
+    files = {
+        "gunicorn.conf.py": f"import os\nraise SystemExit\n{line}\nworker_class = 'gevent'\npidfile = 'a'"
+    }
+    found = typed("gunicorn stall:app", files, SET="9")
+    assert (found.options["--workers"], found.server) == (workers, "gunicorn-gevent")
+    assert found.left_out == ("`pidfile` in gunicorn.conf.py, which stays as it is there",)
+    assert typed("gunicorn -w 7 stall:app", files).options["--workers"] == "7"
+
+
+def test_the_options_of_uwsgis_file_are_words_without_its_addresses():
+    ini = "[uwsgi]\nmodule = stall.wsgi\nmaster = true\nprocesses = 4\nsocket = a\nchdir = %d\nlazy = false\n"
+    found = typed("uwsgi --ini conf/stall.ini", {"conf/stall.ini": ini})
+    assert found.words == ("--master", "--processes=4", "--die-on-term", "--wsgi", "{app}")
+    assert found.target == "stall.wsgi:application"
+    assert "`chdir = %d`, which uWSGI fills in" in found.left_out
+
+
+def test_a_factory_is_recognised_by_how_it_is_called():
+    assert typed("gunicorn 'stall:create_app()'").call == "()"
+    assert typed("uvicorn --factory stall:create_app").call == "()"
+    assert typed("waitress-serve --call stall:create_app").call == "()"
+    assert not typed("gunicorn stall:app").call
+    assert (
+        typed("""gunicorn "stall:create_app('live', debug=False)\"""").app
+        == "stall:create_app('live', debug=False)"
+    )
+    # Gunicorn evaluates no other call.
+    assert typed("gunicorn 'stall:create_app(os.getcwd())'").target == ""
+
+
+def test_a_command_of_another_app_does_not_serve_this_one():
+    found = typed("gunicorn config.wsgi")
+    assert found.serves("config.wsgi:application")
+    assert not found.serves("shop:app")
+    assert not typed("gunicorn shop:app").serves("shop:other")
+
+
+@pytest.mark.parametrize(
+    "command", ["celery -A stall worker", "gunicorn 'stall", "uvicorn --workers 2", "python no.py", ""]
+)
+def test_what_serves_nothing_that_is_known_is_none(command):
+    assert read({"Procfile": f"web: {command}"} if command else {}).current is None
+
+
+UWSGI_FILES = {
+    "uwsgi.ini": "[uwsgi]\nmodule = stall:app\nprocesses = 2\nmaster = true\nlazy = false\n",
+    "uwsgi.yaml": "uwsgi:\n  module: stall:app\n  processes: 2\n  master: true\n  lazy: false\n",
+    "uwsgi.json": '{"uwsgi": {"module": "stall:app", "processes": 2, "master": true, "lazy": false}}',
+    "uwsgi.xml": (
+        "<uwsgi><module>stall:app</module><processes>2</processes><master/><lazy>false</lazy></uwsgi>"
+    ),
+}
+
+
+@pytest.mark.parametrize("file", UWSGI_FILES)
+def test_uwsgis_file_is_read_in_each_of_its_formats(file):
+    found = typed(f"uwsgi --{file.partition('.')[2]} {file}", {file: UWSGI_FILES[file]})
+    assert found.words == ("--processes=2", "--master", "--die-on-term", "--wsgi", "{app}")
+    assert found.target == "stall:app"
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"uwsgi": 3}'])
+def test_a_file_of_uwsgis_that_cannot_be_read_names_no_app(text):
+    assert typed("uwsgi --json a.json", {"a.json": text}).target == ""
+
+
+# By the command: the catalogue's server, and its words.
+OF_PLACK = {
+    "starman --workers 3 --port 80 app.psgi": ("starman", "--workers 3 {app_dir}/{app}"),
+    "plackup -s Starman -E deployment -p 80 bin/app.psgi": ("starman", "-E deployment {app_dir}/{app}"),
+    "plackup -s Twiggy app.psgi": ("twiggy", "-E development {app_dir}/{app}"),
+    "plackup -E deployment -s Starlet app.psgi": (
+        "starlet",
+        "-s Starlet -E deployment {app_dir}/{app}",
+    ),
+    "plackup app.psgi": ("http-server-psgi", "-E development {app_dir}/{app}"),
+}
+
+
+@pytest.mark.parametrize("command", OF_PLACK)
+def test_a_command_of_placks_is_taken_over_as_the_server_that_it_starts(command):
+    found = typed(command)
+    assert (found.server, " ".join(found.words)) == OF_PLACK[command]
+
+
+def test_a_server_of_placks_that_prony_does_not_know_is_none():
+    assert read({}, "plackup -s Gazelle app.psgi").current is None
+
+
+@pytest.mark.parametrize(
+    ("files", "source"),
+    [
+        ({"Makefile": "test:\n\tpytest\nrun: install\n\t@python stall.py\n"}, "Makefile"),
+        (
+            {"main.py": "import os\nif __name__ == '__main__':\n    serve(os.environ['PORT'])\n"},
+            "the end of main.py",
+        ),
+    ],
+)
+def test_a_script_that_serves_is_todays_command(files, source):
+    found = read({**files, "stall.py": ""}).current
+    assert (found.source, found.script) == (source, found.words[1].removesuffix(".py"))
+
+
+def test_a_script_at_a_fixed_port_is_not_todays_command():
+    assert read({"main.py": "if __name__ == '__main__':\n    serve(8000)\n"}).current is None
+
+
+def test_a_service_that_is_built_from_another_folder_is_not_this_ones():
+    compose = "services: {back: {build: ./back, command: gunicorn back:app}}"
+    assert read({"compose.yaml": compose}).current is None
+    assert [one.text for one in composed({"compose.yaml": compose}.get, "back")] == ["gunicorn back:app"]

@@ -1,0 +1,114 @@
+"""What a user can do about an app that fails: each row of the table, by what real apps say."""
+
+from dataclasses import replace
+
+import pytest
+
+from prony.catalog.discover.hints import _ROWS, Refusal, hint_for
+from prony.catalog.discover.masks import is_alike, template
+
+SAID = {
+    "the host": Refusal("Invalid HTTP_HOST header: '127.0.0.1:8000'. You may need to add", 400),
+    "the token of a form": Refusal("<p>CSRF verification failed. Request aborted.</p>", 403),
+    "https": Refusal("", 301, location="https://127.0.0.1/"),
+    "a Perl module": Refusal("Can't locate Text/CSV.pm in @INC (you may need to install"),
+    "a gem": Refusal("app.rb:1:in `require': cannot load such file -- rack_csv/parser (LoadError)"),
+    "a module of Node.js": Refusal("Error: Cannot find module 'express'"),
+    "packages and their lock": Refusal("npm error `npm ci` can only install packages when your package.json"),
+    "packages of Go": Refusal("main.go:9:2: missing go.sum entry for module providing package x"),
+    "a file in /tmp": Refusal("Error: ENOENT: no such file or directory, open '/tmp/rates.json'"),
+    "a Python module": Refusal("ModuleNotFoundError: No module named 'humanize'"),
+    "an import": Refusal("ImportError: cannot import name 'x' from 'y'"),
+    "a table of the database": Refusal("sqlite3.OperationalError: no such table: shop_item", 500),
+    "the database's file": Refusal("sqlite3.OperationalError: unable to open database file", 500),
+    "a file's permissions": Refusal("PermissionError: [Errno 13] Permission denied: 'secret.txt'", 500),
+    "a service": Refusal("psycopg2.OperationalError: connection to server failed: Connection refused", 500),
+    "settings": Refusal("django.core.exceptions.ImproperlyConfigured: Requested setting"),
+    "a variable": Refusal("KeyError: 'DATABASE_URL'"),
+    "the interface": Refusal("TypeError: app() missing 1 required positional argument: 'send'", 500),
+    "an error in the source": Refusal("SyntaxError: invalid syntax"),
+    "another folder": Refusal("FileNotFoundError: [Errno 2] No such file: 'menu.txt'", 500),
+    "a port in use": Refusal("Error: listen EADDRINUSE: address already in use :::9187"),
+    "another port": Refusal("the server was not ready within 15 s; it listens on port 3000 instead"),
+    "no reply in time": Refusal("GET /: no complete reply within 10 s"),
+    "a slow start": Refusal("the server was not ready within 15 s: nothing listens on 127.0.0.1:8000"),
+    "a hidden error": Refusal("<h1>Server Error (500)</h1>", 500),
+    "nothing at the path": Refusal("", 404, path="/shop"),
+    "the method": Refusal("", 405),
+    "who asks": Refusal("", 401),
+    "a limit of rate": Refusal("", 429),
+    "what is sent": Refusal("", 422),
+    "an early end": Refusal("the server exited with status 0 before it was ready\nconfig.json is missing"),
+}
+
+
+def test_every_row_of_the_table_has_an_example():
+    assert [row.name for row in _ROWS] == list(SAID)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_symptom_has_the_hint_of_its_row(name):
+    found = hint_for(SAID[name])
+    assert found.name == name
+    assert "{" not in found.text.replace("{port}", "")
+
+
+def test_what_lies_beside_the_apps_folder_in_tmp_is_no_file_that_servers_lack():
+    refusal = Refusal(
+        "FileNotFoundError: No such file or directory: '/tmp/shop/menu'", folder="/tmp/shop/web"
+    )
+    assert hint_for(refusal).name == "another folder"
+    assert (
+        "--env FILE=/tmp/menu," in hint_for(replace(refusal, folder="/srv", text=f"{NO_FILE} /tmp/menu")).text
+    )
+
+
+NO_FILE = "fopen(): No such file or directory:"
+
+
+def test_a_perl_module_is_named_with_debians_package():
+    assert "libtext-csv-perl" in hint_for(SAID["a Perl module"]).text
+    assert "ruby-rack-csv" in hint_for(SAID["a gem"]).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "./main.go:22:6: undefined: log.Fatl",
+        "ReferenceError: x is not defined",
+        "PHP Parse error: Unclosed '('",
+    ],
+)
+def test_a_source_that_cannot_be_run_is_said_in_any_language(text):
+    assert hint_for(Refusal(text)).name == "an error in the source"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2026-11-29 20:00:00 +0000] [412] [ERROR] Connection in use: ('0.0.0.0', 9187)",
+        "[Errno 98] error while attempting to bind on address ('0.0.0.0', 9187): address already in use",
+        "2026/11/29 20:00:00 listen tcp :9187: bind: address already in use",
+    ],
+)
+def test_the_port_that_is_in_use_is_named(text):
+    assert "port 9187," in hint_for(Refusal(text)).text
+
+
+def test_a_hint_names_what_was_tried():
+    assert "`/shop`" in hint_for(SAID["nothing at the path"]).text
+    assert "--env DATABASE_URL=value" in hint_for(SAID["a variable"]).text
+    assert "`nobody`" in hint_for(Refusal("EACCES", 500, user="nobody")).text
+    assert "`poetry.lock`" in hint_for(Refusal("ImportError: x", requirements="`poetry.lock`")).text
+
+
+def test_what_no_row_fits_gets_a_way_to_look_further():
+    found = hint_for(Refusal("ZeroDivisionError: division by zero", 500))
+    assert found.name == "unknown"
+    assert "--dry-run" in found.text
+
+
+def test_what_varies_between_two_replies_of_one_server_may_vary_in_another():
+    varies = template(b'<p id="a1">3 items, 10:01:07</p>', b'<p id="b2">3 items, 10:01:08</p>')
+    assert is_alike(varies, b'<p id="zz">3 items, 10:01:59</p>')
+    assert not is_alike(varies, b'<p id="zz">4 items, 10:01:59</p>')

@@ -1,0 +1,291 @@
+"""Layouts that templates and platforms make: what runs today, read from the folder alone."""
+
+import json
+
+import pytest
+
+from prony.catalog.discover.current import ReadingAid
+from prony.core.errors import UsageError
+from prony.study.app_folder import app_folder, current_of, page_of, program_of, script_of, survey_of
+
+GO = "package main\n\nfunc main() {}\n"
+FASTAPI = "from fastapi import FastAPI\napp = FastAPI()\n"
+UVICORN = "import os\nimport uvicorn\n\n\ndef main():\n    uvicorn.run('{}', port={}, workers=2)\n"
+FROM_PORT = "int(os.environ.get('PORT', '8000'))"
+MANAGE = "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings.local')\n"
+WSGI = (
+    "import os\nfrom django.core.wsgi import get_wsgi_application\n"
+    "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings.production')\n"
+    "application = get_wsgi_application()\n"
+)
+# In `compose/` lies what the image copies to its root.
+DJANGO = {
+    "manage.py": MANAGE,
+    "config/settings/local.py": "",
+    "config/settings/production.py": "import os\nKEY = os.environ['DJANGO_KEY']\n",
+    "config/wsgi.py": WSGI,
+    "requirements/production.txt": "django\ngunicorn\n",
+    "compose/Dockerfile": (
+        "ARG APP_HOME=/app\nFROM python\nARG APP_HOME\nWORKDIR ${APP_HOME}\n"
+        "COPY ./compose/entrypoint /entrypoint\nCOPY ./compose/start /start\nCOPY . ${APP_HOME}\n"
+        'ENTRYPOINT ["/entrypoint"]\n'
+    ),
+    "compose/entrypoint": '#!/bin/bash\nexport URL=$HOST_OF_DB\nexec "$@"\n',
+    "compose/start": (
+        "#!/bin/bash\npython /app/manage.py check\n"
+        "exec /usr/local/bin/gunicorn config.wsgi --bind 0.0.0.0:5000 --chdir=/app\n"
+    ),
+    "docker-compose.production.yml": (
+        "services:\n  django:\n    build: {context: ., dockerfile: ./compose/Dockerfile}\n"
+        "    env_file: [./.envs/.django]\n    command: /start\n"
+    ),
+    ".envs/.django": "DJANGO_KEY=x\n",
+}
+# A server's configuration and script at the root of the image; the script has the usual values.
+TEMPLATE = {
+    "pyproject.toml": "[project]\nname = 'app'\ndependencies = ['fastapi']\n",
+    "app/main.py": FASTAPI,
+    "gunicorn_conf.py": "workers = 3\n",
+    "scripts/start.sh": (
+        '#! /usr/bin/env sh\nset -e\nexport GUNICORN_CONF=${GUNICORN_CONF:-"/gunicorn_conf.py"}\n'
+        "CLASS=${CLASS:-uvicorn.workers.UvicornWorker}\n"
+        'exec gunicorn -k "$CLASS" -c "$GUNICORN_CONF" "${MODULE:-app.main:app}"\n'
+    ),
+    "Dockerfile": (
+        "FROM python\nWORKDIR /app/\nCOPY ./gunicorn_conf.py /gunicorn_conf.py\nCOPY ./app /app/app\n"
+        'COPY scripts/start.sh /start.sh\nCMD ["/start.sh"]\n'
+    ),
+}
+PYTHON = {
+    "a compose file names the Dockerfile, whose scripts lie elsewhere": (
+        DJANGO,
+        ("gunicorn", "{app} --chdir=.", "config.wsgi"),
+    ),
+    "a script of an image has the values, and the configuration lies at its root": (
+        TEMPLATE,
+        ("gunicorn-uvicorn", "-k uvicorn.workers.UvicornWorker -c gunicorn_conf.py {app}", "app.main:app"),
+    ),
+    "a package in `src` is run, and serves where PORT says": (
+        {
+            "pyproject.toml": "[project]\nname = 'parcel'\ndependencies = ['fastapi']\n",
+            "src/parcel/__init__.py": "",
+            "src/parcel/web.py": FASTAPI,
+            "src/parcel/__main__.py": UVICORN.format("parcel.web:app", FROM_PORT),
+            "Dockerfile": 'FROM python\nCMD ["python", "-m", "parcel"]\n',
+        },
+        ("", "{python} -m parcel", "parcel.web:app"),
+    ),
+    "a script of the project's by name, at a fixed port": (
+        {
+            "pyproject.toml": "[project]\nname = 'ledger'\n[tool.poetry.scripts]\nup = 'ledger.run:main'\n",
+            "ledger/run.py": UVICORN.format("ledger.run:app", 8000) + FASTAPI,
+            "Procfile": "web: poetry run up\n",
+        },
+        ("uvicorn", "{app} --workers 2", "ledger.run:app"),
+    ),
+    "a command of the project's by name": (
+        {
+            "pyproject.toml": "[project]\nname = 'b'\n[tool.pdm.scripts]\nup = 'hypercorn -w 3 board:app'\n",
+            "board.py": FASTAPI,
+            "Procfile": "web: pdm run up\n",
+        },
+        ("hypercorn", "-w 3 {app}", "board:app"),
+    ),
+}
+
+
+@pytest.fixture
+def laid(tmp_path):
+    def write(files):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize("layout", PYTHON)
+def test_what_serves_python_today_is_found(layout, laid):
+    files, (server, words, target) = PYTHON[layout]
+    folder = laid(files)
+    found = current_of(app_folder(folder, "."), ReadingAid()).current
+    assert found is not None
+    assert (found.server, " ".join(found.words), found.target) == (server, words, target)
+    surveyed = survey_of(folder, ".", found)
+    assert surveyed is not None and found.serves(surveyed.target)
+
+
+def test_settings_of_production_and_the_file_that_has_their_variables_are_named(laid):
+    folder = laid(DJANGO)
+    found = survey_of(folder, ".", current_of(folder, ReadingAid()).current)
+    assert [(one.name, one.path) for one in found.needed] == [("DJANGO_KEY", "config/settings/production.py")]
+    assert (found.env_file, found.offered) == (".envs/.django", ("DJANGO_KEY",))
+
+
+def test_a_unit_names_the_file_that_is_its_file_of_variables(laid):
+    unit = "[Service]\nEnvironmentFile=/etc/tides/tides.env\nExecStart=/opt/v/bin/uvicorn tides:app -w ${N}\n"
+    folder = laid({"systemd/tides.service": unit, "systemd/tides.env": "N=2\n", "tides.py": FASTAPI})
+    found = current_of(folder, ReadingAid()).current
+    assert found.env_file == "systemd/tides.env"
+    assert any("--env-file systemd/tides.env" in left for left in found.left_out)
+
+
+def test_a_script_in_src_that_offers_no_app_begins_its_imports_there(laid):
+    folder = laid(
+        {"src/tick/__main__.py": "import os\nserve(os.environ['PORT'])\n", "Procfile": "web: python -m tick"}
+    )
+    current = current_of(folder, ReadingAid()).current
+    assert script_of(folder, ".", current, declared=True).root == "src"
+
+
+def test_variables_in_the_body_of_a_class_are_needed(laid):
+    folder = laid({"shop.py": "import os\nclass Config:\n    KEY = os.environ['KEY']\napp = Config\n"})
+    assert [one.name for one in survey_of(folder, "shop:app", declared=True).needed] == ["KEY"]
+
+
+def package(**scripts):
+    return json.dumps({"scripts": scripts})
+
+
+PROGRAMS = {
+    "Make's variables, and variables before the command": (
+        {
+            "go.mod": "module depot\n",
+            "cmd/server/main.go": GO,
+            "cmd/worker/main.go": GO,
+            "Makefile": "DIR ?= bin\nBINARY := $(DIR)/server\nrun: build\n\tPORT=80 ./$(BINARY) -config a\n",
+        },
+        "{build}/server -config a",
+    ),
+    "a program of Go's elsewhere than in `cmd`": (
+        {
+            "go.mod": "module hub\n",
+            "services/api/main.go": GO,
+            "services/mailer/main.go": GO,
+            "build/package/Dockerfile": 'FROM scratch\nENTRYPOINT ["/usr/bin/api"]\n',
+        },
+        "{build}/server",
+    ),
+    "an entry that hands on to Puma": (
+        {
+            "config.ru": "run App",
+            "bin/docker-entrypoint": '#!/bin/bash -e\necho migrating\nexec "${@}"\n',
+            "Dockerfile": (
+                'FROM ruby\nWORKDIR /rails\nENTRYPOINT ["/rails/bin/docker-entrypoint"]\n'
+                'CMD ["bundle", "exec", "puma", "-w", "3"]\n'
+            ),
+        },
+        "{puma} -b tcp://{host}:{port} -w 3",
+    ),
+    "an init before Node.js, and a whole path": (
+        {
+            "server.js": "",
+            "lib/web.js": "",
+            "package.json": "{}",
+            "Dockerfile": 'WORKDIR /a\nENTRYPOINT ["/bin/tini", "--"]\nCMD ["node", "/a/lib/web.js"]\n',
+        },
+        "{node} lib/web.js",
+    ),
+    "a tool of a package at a port of its own": (
+        {"package.json": package(start="fastify start -l warn -p 3000 app.js"), "app.js": ""},
+        "{npm} exec --silent -- fastify start -l warn -p {port} app.js",
+    ),
+    "a `start` that is for development": (
+        {
+            "package.json": json.dumps(
+                {"scripts": {"build": "nest build", "start": "nest start", "start:prod": "node dist/main"}}
+            )
+        },
+        "{node} dist/main",
+    ),
+    "Go's run, with words behind the package": (
+        {
+            "go.mod": "module a\n",
+            "cmd/a/main.go": GO,
+            "cmd/b/main.go": GO,
+            "Makefile": "run:\n\tgo run ./cmd/a -addr :80\n",
+        },
+        "{build}/server -addr {host}:{port}",
+    ),
+    "Yarn, for a script that npm starts too": (
+        {"package.json": package(web="node a.js"), "Procfile": "web: yarn web", "node_modules/.yarn": ""},
+        "{npm} run --silent web",
+    ),
+    "Laravel's server": (
+        {"Procfile": "web: php artisan serve --host=0.0.0.0 --port=$PORT", "artisan": ""},
+        "{php} artisan serve --host={host} --port={port}",
+    ),
+    "Hypnotoad, whose address only the app has": (
+        {
+            "script/board": "#!/usr/bin/env perl\nuse Mojolicious::Commands;\n",
+            "etc/board.service": (
+                "[Service]\nWorkingDirectory=/srv\nExecStart=/usr/bin/hypnotoad /srv/script/board\n"
+            ),
+        },
+        "{perl} script/board prefork -m production -l http://{host}:{port}",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", PROGRAMS)
+def test_what_starts_a_program_today_is_found(layout, laid):
+    files, command = PROGRAMS[layout]
+    folder = laid(files)
+    assert app_folder(folder, ".") == folder
+    assert " ".join(program_of(folder, ".").command) == command
+
+
+@pytest.mark.parametrize(
+    ("files", "page"),
+    [
+        ({"Dockerfile": 'FROM php:8-fpm\nCMD ["php-fpm"]\n', "public/index.php": ""}, "public/index.php"),
+        ({"Procfile": "web: heroku-php-nginx -C a.conf site/", "site/index.php": ""}, "site/index.php"),
+        ({"Procfile": "web: php -S 0.0.0.0:$PORT", "index.php": ""}, ""),
+    ],
+)
+def test_the_page_that_php_fpm_serves_today_is_found(files, page, laid):
+    assert page_of(laid(files))[0] == page
+
+
+def test_a_file_that_nothing_builds_is_refused_before_any_build(laid):
+    folder = laid({"package.json": package(start="node --env-file .env dist/server.js")})
+    with pytest.raises(UsageError, match=r"`dist/server\.js`, which is not there, and no script `build`"):
+        program_of(folder, ".")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("app.yaml", "runtime: python312\nentrypoint: gunicorn -b :$PORT shop:app\n"),
+        ("fly.toml", "app = 'shop'\n[processes]\n  app = 'gunicorn shop:app'\n"),
+        ("railway.json", '{"deploy": {"startCommand": "gunicorn shop:app"}}'),
+        ("render.yaml", "services:\n  - type: web\n    startCommand: gunicorn shop:app\n"),
+    ],
+)
+def test_the_command_of_a_platform_is_todays(file, text, laid):
+    found = current_of(laid({file: text}), ReadingAid()).current
+    assert (found.source, found.target) == (file, "shop:app")
+
+
+def test_a_worker_beside_the_server_is_not_what_serves(laid):
+    compose = (
+        "services:\n  work: {build: ., command: python work.py}\n  web: {build: ., command: gunicorn a:app}\n"
+    )
+    found = current_of(laid({"compose.yaml": compose, "work.py": ""}), ReadingAid()).current
+    assert (found.target, found.also) == ("a:app", ("`command` of `work` in compose.yaml: `python work.py`",))
+    alone = laid({"compose.yaml": compose.replace("gunicorn a:app", "celery")})
+    assert current_of(alone, ReadingAid()).current.script == "work"
+
+
+def test_what_a_variable_gives_gunicorn_counts_and_stays_there(laid):
+    image = 'ENV GUNICORN_CMD_ARGS="-w 3 --threads=2"\nCMD gunicorn --threads 4 shop:app\n'
+    found = current_of(laid({"Dockerfile": image}), ReadingAid()).current
+    assert (found.options["--workers"], found.options["--threads"]) == ("3", "4")
+    assert found.words == ("--threads", "4", "{app}")
+
+
+def test_a_program_of_supervisor_is_todays_command(laid):
+    conf = '[program:shop]\ncommand=/srv/v/bin/gunicorn -w 2 shop:app\nenvironment=A="1",B=2\n'
+    found = current_of(laid({"deploy/shop.conf": conf}), ReadingAid()).current
+    assert (found.target, dict(found.environment)) == ("shop:app", {"A": "1", "B": "2"})

@@ -1,0 +1,378 @@
+"""Programs that listen on a port: what their folder says of them, and what is refused before any build."""
+
+import json
+
+import pytest
+
+from prony.catalog.discover.current import ReadingAid, find_current
+from prony.catalog.discover.programs import find_program, is_program, program_below
+from prony.catalog.discover.sources import Folder, Sources
+from prony.catalog.discover.survey import is_python_target, survey_app
+from prony.catalog.discover.written import composed
+from prony.core.errors import UsageError
+
+GO = 'package main\n\nimport "net/http"\n\nfunc main() {\n\thttp.ListenAndServe("", nil)\n}\n'
+FLASK = "from flask import Flask\napp = Flask(__name__)\n"
+
+
+def folder(files):
+    """The files as a folder, with the names in each of its folders."""
+
+    def names(path):
+        before = f"{path}/" if path else ""
+        return sorted(
+            {name.removeprefix(before).partition("/")[0] for name in files if name.startswith(before)}
+        )
+
+    def read(path):
+        return files.get(path, "" if any(name.startswith(f"{path}/") for name in files) else None)
+
+    return Folder(read, names)
+
+
+def package(**more):
+    return json.dumps(more)
+
+
+def find(files, typed="."):
+    return find_program(typed, folder(files))
+
+
+def test_a_go_module_is_built_with_what_is_locked_and_started():
+    found = find({"go.mod": "module shop", "go.sum": "", "main.go": GO})
+    assert found.command == ("{build}/server",)
+    assert found.build == (("{go}", "build", "-trimpath", "-buildvcs=false", "-o", "{build}/server", "."),)
+    assert (found.packages, found.is_carried) == ("go.sum", False)
+
+
+@pytest.mark.parametrize("typed", [".", "go.mod", "./cmd/web", "cmd/web/main.go"])
+def test_the_only_command_of_a_go_module_is_found(typed):
+    files = {"go.mod": "module shop", "shop.go": "package shop", "cmd/web/main.go": GO}
+    assert find(files, typed).build[0][-1] == "./cmd/web"
+
+
+def test_of_several_commands_one_must_be_named():
+    files = {"go.mod": "module shop", "cmd/mail/main.go": GO, "cmd/job/main.go": GO}
+    with pytest.raises(UsageError, match="expected one of cmd/job, cmd/mail") as refused:
+        find(files)
+    assert refused.value.hint == "--app ./cmd/job"
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"cmd/server/main.go": GO, "cmd/migrate/main.go": GO}, "./cmd/server"),
+        (
+            {
+                "cmd/b/main.go": GO,
+                "cmd/a/main.go": GO,
+                "Dockerfile": "RUN CGO=0 go build -o /x \\\n ./cmd/b/",
+            },
+            "./cmd/b",
+        ),
+        ({"svc/main.go": GO, "Makefile": "run:\n\tgo run ./svc/main.go -v\n"}, "./svc"),
+    ],
+)
+def test_of_several_go_commands_the_one_that_is_built_or_serves_is_taken(files, wanted):
+    assert find({"go.mod": "module shop", **files}).build[0][-1] == wanted
+
+
+def test_a_go_module_without_a_program_is_refused():
+    with pytest.raises(UsageError, match="has no main package"):
+        find({"go.mod": "module shop", "shop.go": "package shop", "shop_test.go": GO})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "more", "command"),
+    [
+        ({"scripts": {"start": "node --enable-source-maps dist/web.js"}}, ("dist/web.js",), "dist/web.js"),
+        ({"main": "lib/shop.js"}, ("lib/shop.js",), "lib/shop.js"),
+        ({"main": "lib/shop.js"}, ("server.js", "lib/shop.js"), "server.js"),
+        ({}, ("index.js",), "index.js"),
+    ],
+)
+def test_the_file_that_node_starts_is_found_as_npm_finds_it(manifest, more, command):
+    found = find({"package.json": package(**manifest), **dict.fromkeys(more, "")})
+    assert found.command[0] == "{node}"
+    assert found.command[-1] == command
+
+
+@pytest.mark.parametrize("script", ["NODE_ENV=x node shop.js", "next start -p $PORT", "node a.js && true"])
+def test_a_script_that_is_more_than_node_is_started_by_npm(script):
+    assert find({"package.json": package(scripts={"start": script})}).command[:2] == ("{npm}", "start")
+
+
+def test_packages_of_a_lock_are_installed_into_a_copy():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest, "package-lock.json": "{}", "shop.js": ""})
+    assert [step[:2] for step in found.build] == [("{npm}", "ci"), ("{cp}", "-R")]
+    assert "--omit=dev" in found.build[0]
+    assert (found.packages, found.is_carried, found.product) == ("package-lock.json", True, "package.json")
+
+
+def test_what_builds_a_program_is_installed_for_that_alone():
+    manifest = package(scripts={"build": "tsc", "start": "node dist/web.js"}, devDependencies={"a": "1"})
+    found = find({"package.json": manifest, "package-lock.json": "{}"})
+    assert [step[1:3] for step in found.build[:3]] == [
+        ("ci", "--no-audit"),
+        ("run", "build"),
+        ("prune", "--omit=dev"),
+    ]
+    assert "--omit=dev" not in found.build[0]
+
+
+def test_packages_that_nothing_locks_are_used_as_they_lie_there():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest, "shop.js": "", "node_modules/express/index.js": ""})
+    assert (found.build, found.packages) == ((), "node_modules, as it is")
+
+
+def test_packages_that_are_nowhere_are_the_newest_that_are_allowed_and_that_is_said():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest, "shop.js": ""})
+    assert found.build[0][:2] == ("{npm}", "install")
+    assert "nothing locks them" in found.packages
+
+
+def test_packages_of_another_lock_are_refused():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    with pytest.raises(UsageError) as refused:
+        find({"package.json": manifest, "shop.js": "", "yarn.lock": ""})
+    assert "install them where the app is" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("files", "typed", "served"),
+    [
+        (["public/index.php"], ".", ("-t", "public")),
+        (["index.php"], ".", ("-t", ".")),
+        (["web/index.php"], "web/index.php", ("-t", "web")),
+        (["router.php", "index.php"], "router.php", ("router.php",)),
+    ],
+)
+def test_php_serves_the_folder_of_its_page(files, typed, served):
+    assert find(dict.fromkeys(files, "<?php"), typed).command == ("{php}", "-S", "{host}:{port}", *served)
+
+
+def test_packages_of_composer_that_are_not_there_are_refused():
+    wanted = {"php": "^8", "ext-pdo": "*", "slim/slim": "4"}
+    files = {"index.php": "", "composer.json": package(require=wanted)}
+    with pytest.raises(UsageError, match="requires slim/slim, and there is no"):
+        find(files)
+    assert find({**files, "vendor/autoload.php": ""}).packages == "vendor, as it is"
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "command"),
+    [
+        ("node shop.js --port $PORT", ["shop.js"], ("{node}", "shop.js", "--port", "{port}")),
+        ("npm start", [], ("{npm}", "start")),
+        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "{host}:{port}")),
+        ("bin/shop --quiet", ["bin/shop"], ("{app_dir}/bin/shop", "--quiet")),
+        ("shop $PORT", [], ("{program}", "{port}")),
+        ("A=1 ./shop > log", ["shop"], ("{sh}", "-c", "A=1 ./shop > log")),
+    ],
+)
+def test_a_procfile_says_what_is_started(line, files, command):
+    there = {"Procfile": f"worker: true\nweb: {line}\n", **dict.fromkeys(files, "")}
+    assert find(there).command == command
+    assert find(there, "Procfile").source == "`web` in Procfile"
+
+
+def test_the_program_of_a_procfile_that_is_not_there_is_the_modules():
+    files = {"Procfile": "web: shop -quiet", "go.mod": "module shop", "main.go": GO}
+    assert find(files).command == ("{build}/server", "-quiet")
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        (
+            {"Dockerfile": 'FROM node\nCMD ["node", "stall.js"]', "package.json": "{}", "stall.js": ""},
+            ("{node}", "stall.js"),
+        ),
+        (
+            {"compose.yaml": "services: {web: {command: php -S 0.0.0.0:80 -t pub}}"},
+            ("{php}", "-S", "{host}:{port}", "-t", "pub"),
+        ),
+        (
+            {
+                "Dockerfile": 'FROM go AS b\nFROM scratch\nENTRYPOINT ["/srv/stall", "-q"]',
+                "go.mod": "module m",
+                "main.go": GO,
+            },
+            ("{build}/server", "-q"),
+        ),
+        # What serves in an image need not be there without it.
+        (
+            {"Dockerfile": 'CMD ["nginx", "-g", "daemon off;"]', "server.js": "", "package.json": "{}"},
+            ("{node}", "server.js"),
+        ),
+    ],
+)
+def test_an_image_says_what_is_started_where_the_program_is_the_folders(files, command):
+    assert find(files).command == command
+
+
+# What starts it, and what Prony starts: at its own address, by a program of the system.
+AT_OUR_ADDRESS = {
+    "bundle exec puma -C config/puma.rb -p ${PORT:-3000}": "{puma} -b tcp://{host}:{port} -C config/puma.rb",
+    "puma --bind=tcp://0.0.0.0:80 -t 1:5": "{puma} -b tcp://{host}:{port} -t 1:5",
+    "rackup --host 0.0.0.0 -p 4567 shop.ru": "{rackup} --host {host} --port {port} shop.ru",
+    "/usr/bin/unicorn -c unicorn.rb -l 127.0.0.1:80": "{unicorn} -l {host}:{port} -c unicorn.rb",
+    "bundle exec rails server -e production -b 0.0.0.0": "{rails} server -e production -b {host} -p {port}",
+    "perl wiki.pl daemon -m production -l 'http://*:3000'": (
+        "{perl} wiki.pl daemon -m production -l http://{host}:{port}"
+    ),
+    "ruby shop.rb": "{ruby} shop.rb",
+    "php -S localhost:80 -t pub router.php": "{php} -S {host}:{port} -t pub router.php",
+    "node shop.js --port 4000 --cache 4000": "{node} shop.js --port {port} --cache 4000",
+    "/srv/shop -addr 127.0.0.1:8080 -peer 10.0.0.1:9": "{build}/server -addr {host}:{port} -peer 10.0.0.1:9",
+    "/srv/shop --listen=http://0.0.0.0:80 --host 10.0.0.1": (
+        "{build}/server --listen=http://{host}:{port} --host {host}"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", AT_OUR_ADDRESS)
+def test_the_address_of_a_program_is_replaced_where_its_command_has_one(line):
+    there = {"Procfile": f"web: {line}", "package.json": "{}", "shop.js": ""}
+    there |= {"go.mod": "module m", "main.go": GO} if "/srv/" in line else {}
+    assert " ".join(find(there).command) == AT_OUR_ADDRESS[line]
+
+
+def test_a_rack_app_that_nothing_starts_is_started_by_puma():
+    assert find({"config.ru": "run App", "Gemfile": ""}).command == ("{puma}", "-b", "tcp://{host}:{port}")
+
+
+def test_plain_variables_of_an_image_are_the_programs_and_secrets_are_not():
+    image = 'ENV NODE_ENV=test PORT=80 API_TOKEN=x SITE=$HOME\nCMD ["node", "shop.js"]'
+    files = {"Dockerfile": image, "package.json": "{}", "shop.js": ""}
+    assert find(files).environment == {"NODE_ENV": "test"}
+
+
+def test_what_was_typed_as_todays_command_is_the_program():
+    assert find_program(".", folder({"Procfile": "web: node a.js", "b.js": ""}), "node b.js").command == (
+        "{node}",
+        "b.js",
+    )
+
+
+def test_braces_that_a_shell_would_read_are_refused():
+    with pytest.raises(UsageError, match="whose braces"):
+        find({"Procfile": "web: ./shop ${SHOP_PORT:?none}"})
+
+
+@pytest.mark.parametrize("line", ["python shop.py", "python3 -m shop", "/usr/bin/gunicorn -c conf"])
+def test_a_procfile_that_names_no_app_in_python_is_refused(line):
+    with pytest.raises(UsageError) as refused:
+        find({"Procfile": f"web: {line}"})
+    assert "--app module:attribute" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [
+        ({"Procfile": "web: gunicorn -w 4 shop:app", "shop.py": FLASK}, "shop:app"),
+        ({"Procfile": "web: gunicorn web.shop --log-file -", "web/shop.py": FLASK}, "web.shop:app"),
+        ({"wsgi.py": FLASK.replace("app", "application")}, "wsgi:application"),
+        ({"main.py": "from fastapi import FastAPI\napi = FastAPI()\n"}, "main:api"),
+    ],
+)
+def test_the_app_in_python_of_a_folder_is_found(files, target):
+    files = {**files, "requirements.txt": "flask"}
+    today = find_current(folder(files), ReadingAid()).current
+    named = today.target if today else ""
+    assert is_python_target(".", Sources(files.get), named)
+    assert survey_app(".", Sources(files.get), named=named).target == target
+
+
+def test_a_folder_without_an_app_in_python_has_none():
+    assert not is_python_target(".", Sources({"shop.py": "", "app.py": "import os\n"}.get))
+
+
+@pytest.mark.parametrize("typed", ["shop", "shop.py", "../shop.js", "/srv/shop.js", "no.php"])
+def test_what_is_no_program_of_the_folder_is_none(typed):
+    assert find({"shop.py": "", "../shop.js": "", "/srv/shop.js": "", "shop/a.py": ""}, typed) is None
+
+
+def test_a_folder_that_says_nothing_is_refused_with_what_would():
+    with pytest.raises(UsageError, match=r"expected manage\.py, .*go\.mod, package\.json"):
+        find({"readme.txt": ""})
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "[" * 100_000])
+def test_a_manifest_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match=r"cannot read `package\.json`"):
+        find({"package.json": text})
+
+
+def test_what_compose_builds_below_is_the_folders_program_with_its_command():
+    files = {
+        "compose.yaml": "services:\n  api: {build: ./services/api, command: node index.js --port 4000}\n",
+        "services/api/index.js": "",
+        "services/api/package.json": package(scripts={"start": "node index.js"}),
+    }
+    assert program_below(folder(files)) == "services/api"
+    above = composed(folder(files).read, "services/api")
+    found = find_program(".", folder(files).below("services/api"), above=above)
+    assert found.command == ("{node}", "index.js", "--port", "{port}")
+
+
+def test_of_several_folders_with_programs_one_must_be_named():
+    files = {
+        "web/package.json": package(scripts={"start": "next start"}),
+        "api/go.mod": "",
+        "docs/go.mod": "",
+    }
+    with pytest.raises(UsageError, match="apps are in `api`, `web`; expected the folder of one") as refused:
+        program_below(folder(files))
+    assert refused.value.hint == "--dir api --app ."
+    assert program_below(folder({"package.json": package(workspaces=["web"])})) is None
+
+
+@pytest.mark.parametrize(
+    ("manifest", "files", "is_one"),
+    [
+        ({"workspaces": ["web"]}, (), False),
+        ({"main": "index.js"}, (), False),
+        ({"main": "lib/a.js"}, ("lib/a.js",), True),
+        ({"scripts": {"start": "node a.js"}}, (), True),
+    ],
+)
+def test_a_package_json_is_a_program_if_it_says_what_starts(manifest, files, is_one):
+    assert is_program(folder({"package.json": package(**manifest), **dict.fromkeys(files, "")})) is is_one
+
+
+def test_of_several_programs_in_go_the_one_that_runs_today_is_meant():
+    files = {
+        "go.mod": "module quotes",
+        "cmd/quotesd/main.go": GO,
+        "cmd/load/main.go": GO,
+        "quotes.service": "[Service]\nExecStart=/usr/local/bin/quotesd -listen 127.0.0.1:7070 -size 512\n",
+    }
+    found = find_program(".", folder(files))
+    assert found.command == ("{build}/server", "-listen", "{host}:{port}", "-size", "512")
+    assert found.build[0][-1] == "./cmd/quotesd"
+
+
+def test_a_folder_whose_dockerfile_starts_php_in_a_folder_below_is_the_program():
+    command = 'FROM php\nCMD ["php", "-S", "0.0.0.0:8080", "-t", "htdocs", "htdocs/index.php"]'
+    whole = folder({"Dockerfile": command, "htdocs/index.php": ""})
+    assert is_program(whole)
+    assert find_program(".", whole).command == (
+        "{php}",
+        "-S",
+        "{host}:{port}",
+        "-t",
+        "htdocs",
+        "htdocs/index.php",
+    )
+
+
+def test_a_command_of_which_nothing_is_here_is_named():
+    files = {"tea.service": "[Service]\nExecStart=/usr/bin/starman bin/web.psgi\n"}
+    with pytest.raises(
+        UsageError, match=r"`ExecStart` in tea.service is `/usr/bin/starman bin/web.psgi`, of which"
+    ):
+        find_program(".", folder(files))

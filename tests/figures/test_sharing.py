@@ -1,0 +1,121 @@
+"""What a generator on the server's CPUs can have taken: a bound, and never less than it used itself."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.archive import open_archive
+from prony.figures.answer import bounded_by
+from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.generator import Costs, generator_share, loss_ratio, share_reach
+from prony.figures.statistics.compare import Verdict
+from prony.figures.summary import figures
+from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.sandbox import Placement
+from prony.reading.study import read_archive
+from prony.report.brief import brief_report
+from prony.report.formats.as_json import reading_json
+from prony.report.formats.markdown import markdown
+from prony.report.study import study_report
+
+WORK_NS, SERVER_NS, GENERATOR_NS, MORE_NS = 100_000, 8_000, 6_000, 3_000
+
+
+def test_the_loss_of_a_known_server_is_what_its_rate_falls_by():
+    """Two CPUs, 100 us a page, each reply costs the server 3 us more beside a generator of 6 us."""
+    apart = Costs(WORK_NS + SERVER_NS, GENERATOR_NS)
+    together = Costs(WORK_NS + SERVER_NS + MORE_NS, GENERATOR_NS)
+    ratio = loss_ratio(apart, together)
+    alone, beside = (2e9 / cost for cost in (apart.server_ns, together.server_ns + GENERATOR_NS))
+    counters = counted(beside * together.server_ns, beside * GENERATOR_NS, ratio)
+    trial = replace(trial_of(0, 0, 100), counters=counters)
+    assert share_reach(generator_share(trial)) == pytest.approx(alone / beside)
+    assert figures(trial).rate_reach == pytest.approx(alone / beside, rel=1e-3)
+
+
+def test_it_is_never_less_than_the_generator_used():
+    assert loss_ratio(Costs(100, 12), Costs(80, 10)) == 1.0
+
+
+def test_without_cpus_in_common_nothing_is_taken():
+    trial = replace(trial_of(0, 0, 100), counters={"subject.cpu_ns": 10, "prony.cpu_ns": 5})
+    assert generator_share(trial) == 0.0
+    assert share_reach(0.96) is None
+
+
+def counted(server_ns, generator_ns, ratio=1.0):
+    taken_ns = round(ratio * generator_ns)
+    return {
+        "subject.cpu_ns": round(server_ns),
+        "prony.cpu_ns": round(generator_ns),
+        "generator.taken_ns": taken_ns,
+    }
+
+
+LOAD = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+OPEN = build.Workload(build.OpenLoop(500), build.DurationStop(build.SECOND))
+NEEDS = Needs(server_cpus=2)
+CLAIMS = (
+    Claim("c1", "fast is faster", ClaimKind.HIGHEST, "ok_per_s", "fast+*", tolerance=0.05, needs=NEEDS),
+    Claim(
+        "c2", "slow carries less than 850 /s", ClaimKind.VALUE, "ok_per_s", "slow+*", high=850.0, needs=NEEDS
+    ),
+)
+
+
+def trial_of(place, block, rate, load=LOAD):
+    cell = build.Cell(place + 1, build.subject(("fast+x", "slow+x")[place]), load)
+    return build.trial(cell, block, place, [1_000_000] * rate)
+
+
+def shared(path, share, load=LOAD):
+    """Return the reading of five blocks of two subjects, 1000/s and 800/s, of whose CPU time the generator
+    took a share.
+    """
+    names = ("fast+x", "slow+x")
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(names))
+    plan = build.Plan("study", "", "", "quick", cells, 5, 1, claims=CLAIMS)
+    with build.create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(5):
+            for k in range(len(cells)):
+                trial = trial_of(k, block, 1000 - 200 * k + (block * (k + 2)) % 5, load)
+                counters = counted((1 - share) * 1e9, share * 1e9)
+                writer.append(
+                    replace(trial, placement=Placement((0, 1), (1,), shared=True), counters=counters)
+                )
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.06, Verdict.LOWER), (0.25, Verdict.SHARED)])
+def test_a_verdict_stands_that_what_was_taken_cannot_have_made(tmp_path, share, verdict):
+    reading = shared(tmp_path / "a.prony", share)
+    fast, slow = reading.cells
+    assert (fast.at_least, fast.generator_share) == (True, pytest.approx(share))
+    assert bounded_by(fast, slow, "ok_per_s").second == pytest.approx(1 / (1 - share))
+    assert reading.groups[0].answer.comparisons["slow+x"].verdict is verdict
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.04, ClaimVerdict.HOLDS), (0.25, ClaimVerdict.CANNOT_TELL)])
+def test_claims_that_need_two_cpus_are_judged_where_the_bound_leaves_them(tmp_path, share, verdict):
+    reading = shared(tmp_path / "a.prony", share)
+    assert [result.verdict for _, result in reading.claims] == [verdict, verdict]
+    if verdict is ClaimVerdict.CANNOT_TELL:
+        assert "the generator ran on its CPUs" in reading.claims[0][1].reason
+
+
+def test_an_open_loop_that_is_kept_loses_nothing(tmp_path):
+    assert [cell.at_least for cell in shared(tmp_path / "a.prony", 0.25, OPEN).cells] == [False, False]
+
+
+def test_the_reports_say_for_how_many_cpus_it_holds_and_what_the_generator_took(tmp_path):
+    reading = shared(tmp_path / "a.prony", 0.06)
+    said = "and the generator on CPU 1 of them: it took up to 6.00 % of the CPU time of both"
+    for report in (study_report(reading), brief_report(reading)):
+        words = " ".join(re.sub(r"\[(\w+)\]\(#\w+\)", r"\1", markdown(report)).split())
+        assert f"Server on CPUs 0, 1, {said}" in words
+    (group,) = reading_json(reading)["groups"]
+    assert [cell["generator_share"] for cell in group["cells"]] == [pytest.approx(0.06)] * 2
