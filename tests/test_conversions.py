@@ -22,7 +22,7 @@ COUNTS = {
     "engine.external.k6": "a rate that takes whole numbers, per 1000 seconds",
     "engine.external.vegeta": "a rate that takes whole numbers, per 1000 seconds",
     "sandbox.linux": "a flag of the kernel's, whose bit is that of a GiB",
-    "trees": "the most entries of a tree",
+    "core.trees": "the most entries of a tree",
     "study.rates": "the highest rate that is searched",
 }
 OPERATORS = {
@@ -66,7 +66,7 @@ def conversions(body):
 
 
 def test_units_convert_in_units_alone():
-    found = {name: list(conversions(tree(name))) for name in set(modules()) - {"units"} - set(COUNTS)}
+    found = {name: list(conversions(tree(name))) for name in set(modules()) - {"core.units"} - set(COUNTS)}
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 

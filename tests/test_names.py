@@ -20,12 +20,12 @@ SHARED = {
 # What nothing here calls, but a library does.
 CALLED_BY_LIBRARIES = {
     "cli.main.PanelCommand.format_options",
-    "study_document.CrossCheckDocument._checks_something",
-    "study_document.WorkloadDocument._kept_connections_are_kept",
-    "study_document.WorkloadDocument._loop_has_its_fields",
-    "study_document.WorkloadDocument._paths_are_a_mix",
-    "study_document.WorkloadDocument._requests_are_of_one_file",
-    "study_document.WorkloadDocument._one_generator_sends_it",
+    "plan.document.CrossCheckDocument._checks_something",
+    "plan.document.WorkloadDocument._kept_connections_are_kept",
+    "plan.document.WorkloadDocument._loop_has_its_fields",
+    "plan.document.WorkloadDocument._paths_are_a_mix",
+    "plan.document.WorkloadDocument._requests_are_of_one_file",
+    "plan.document.WorkloadDocument._one_generator_sends_it",
 }
 
 

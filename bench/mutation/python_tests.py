@@ -28,7 +28,7 @@ SUITES = (
     *(f"tests/cli/test_{name}.py" for name in ("compare", "report_sessions", "selftest", "selftest_planted")),
     "tests/model/test_recording.py",
 )
-PACKAGES = tuple(f"python/prony/{name}/" for name in ("analysis", "reading", "diagnosis", "archive"))
+PACKAGES = tuple(f"python/prony/{name}/" for name in ("figures", "reading", "diagnosis", "archive"))
 SPARE_S, FACTOR, BYTES = 20, 4, 6 << 30  # a mutant may loop or allocate for ever
 PYTEST = (
     *("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"),

@@ -29,7 +29,7 @@ from prony.plan.document import (
     WorkloadDocument,
 )
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "study-format.md"
 DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
     *(WorkloadChange, PathDocument, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),

@@ -58,7 +58,8 @@ LONGER = BESIDE.replace("= 200_000_000", "= 1_000_000_000")
 
 def single(program):
     """Return a program that takes names as they are: `gunicorn` is then that server, without its variants."""
-    patch = "import prony.study.catalog_check\nprony.check.names_to_check = lambda _, names: tuple(names)\nfrom prony.cli"
+    module = "from prony.study import catalog_check"
+    patch = f"{module}\ncatalog_check.names_to_check = lambda _, names: tuple(names)\nfrom prony.cli"
     return program.replace("from prony.cli", patch, 1)
 
 

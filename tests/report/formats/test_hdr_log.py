@@ -17,7 +17,7 @@ from recordings import with_parts
 MS = 1_000_000
 STARTED_MS = 1_790_000_000_000
 # What the Rust library reads too: crates/prony-engine/tests/hdr_log.rs.
-LOG = Path(__file__).parent.parent / "golden" / "load.hlog"
+LOG = Path(__file__).parents[2] / "golden" / "load.hlog"
 SECONDS = {0: [MS, 2 * MS, 3 * MS], 2: [5 * MS] * 997 + [1500 * MS, 90_000 * MS, 3 * MS]}
 
 
