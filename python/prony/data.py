@@ -79,7 +79,7 @@ class MeasuredStudy:
 
     @property
     def answer(self) -> Brief | None:
-        """The short answer: the main load, its subjects ranked; null for a plan without cells."""
+        """The short answer: the main load, its subjects ranked; None for a plan without cells."""
         return brief_of(self.reading)
 
     def trials(self) -> Iterator[TrialRecord]:
@@ -97,7 +97,7 @@ class MeasuredStudy:
         return tuple(sheet.name for sheet in sheets(self.reading, lambda: ()))
 
     def columns(self, table: str) -> dict[str, list[str | int | float | None]]:
-        """Return a table as lists by column; names end in the unit, a missing value is null.
+        """Return a table as lists by column; names end in the unit, a missing value is None.
 
         *Errors*: UsageError for a name that is none of `tables`.
         """

@@ -1,7 +1,5 @@
 """A campaign of planted faults: one archive for each plant in one folder, in shards, gone on with at will.
 
-Must not know the command line.
-
 >>> from lab import PLANTS
 >>> shards = [in_shard(PLANTS, number, 8) for number in range(1, 9)]
 >>> sum(map(len, shards)) == len(PLANTS), max(map(len, shards)) - min(map(len, shards)) <= 1

@@ -1,6 +1,6 @@
 """A cause that is planted: what must be named, how it hurts, on which servers, how severely.
 
-Pure. Must not know how a plant is measured or judged.
+Pure.
 """
 
 import hashlib

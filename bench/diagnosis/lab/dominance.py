@@ -30,7 +30,7 @@ class JudgedDouble:
 
     @property
     def right(self) -> Share | None:
-        """The trials in which the dominant fault was named first; null without one."""
+        """The trials in which the dominant fault was named first; None without one."""
         if self.dominant is None:
             return None
         named = self.dominant.cause.named

@@ -1,7 +1,7 @@
 """Evidence of planted faults in files: lines of JSON, compressed, a file for each session, in one folder.
 
 A session adds each plant as it is measured, so that what a killed one has measured stays; a later one, also
-on another machine, leaves out what is known. The first line says what session it was. Must not know rules.
+on another machine, leaves out what is known. The first line says what session it was.
 
 >>> name_of(SessionFacts(0, "1", "abcdef012345"))
 '1970-01-01T000000-abcdef.jsonl.xz'

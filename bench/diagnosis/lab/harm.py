@@ -1,6 +1,6 @@
 """Whether a planted fault hurts: the figure of each trial that it makes worse, and the comparison in pairs.
 
-Pure. Must not know rules.
+Pure.
 
 >>> hurts(Harm.RATE, [(100.0, 50.0), (101.0, 49.0), (99.0, 52.0)])
 True
@@ -32,7 +32,7 @@ _QUANTILE = 0.99
 
 
 def harm_of(kind: Harm, trial: Trial) -> float | None:
-    """Return the figure of one trial; null where it has none.
+    """Return the figure of one trial; None where it has none.
 
     *Definition*: RATE: valid replies a second; CPU: nanoseconds for a request; TAIL: the 99th percentiles of
     connects and of latencies, summed, in nanoseconds; MEMORY: resident memory at the window's end over that
@@ -56,7 +56,7 @@ def harm_of(kind: Harm, trial: Trial) -> float | None:
 
 
 def hurts(kind: Harm, pairs: Sequence[tuple[float, float]]) -> bool | None:
-    """Return whether the fault is worse than its twin by more than chance; null: there is no pair.
+    """Return whether the fault is worse than its twin by more than chance; None: there is no pair.
 
     *Definition*: of each block the ratio of healthy and faulty figures, on the scale of logarithms, or of
     shares the difference. From three blocks on, Student's one-sided 95 % bound of the mean must be beyond the
@@ -71,7 +71,7 @@ def hurts(kind: Harm, pairs: Sequence[tuple[float, float]]) -> bool | None:
 
 
 def mean_gain(kind: Harm, pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return how many times better the healthy side is, as a geometric mean; null: there is no pair, or one
+    """Return how many times better the healthy side is, as a geometric mean; None: there is no pair, or one
     of which a side is zero.
 
     *Assumptions*: the figure is no share; of shares there is no ratio.

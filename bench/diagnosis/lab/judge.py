@@ -1,7 +1,4 @@
-"""What the rules make of planted trials: what each names first, and whether its fault hurt at all. Pure.
-
-Must not know where the trials come from.
-"""
+"""What the rules make of planted trials: what each names first, and whether its fault hurt at all. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -136,7 +133,7 @@ def _pairs(trials: Sequence[Kept]) -> list[tuple[float, float]]:
 
 
 def _reply_bytes(trials: Iterable[Kept]) -> float | None:
-    """Return how large valid replies are on average; null where no trial says: bytes are counted of all
+    """Return how large valid replies are on average; None where no trial says: bytes are counted of all
     replies, and those of pages for errors are another fault.
     """
     recordings = (one.evidence.trial.recording for one in trials)
@@ -175,7 +172,7 @@ def _compared(found: Diagnosis | None, own_bytes: float | None, twin_bytes: floa
 
 
 def named_by(diagnosis: Diagnosis) -> Symptom | None:
-    """Return what a diagnosis names first: its cause, else the first likely finding beside it; null: none.
+    """Return what a diagnosis names first: its cause, else the first likely finding beside it; None: none.
 
     Of a server that its CPU limits the line says so, and names no generator that may have been the limit too.
     """

@@ -1,7 +1,6 @@
 """The evidence of one planted trial, small enough to be kept beside the code: what rules read of it, as JSON.
 
-From this the rules can judge again, when they or their thresholds change. Pure. Must not know archives'
-files.
+From this the rules can judge again, when they or their thresholds change. Pure.
 """
 
 import re

@@ -35,7 +35,7 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share; null of nothing."""
+        """The share; None of nothing."""
         return self.count / self.total if self.total else None
 
     @property
@@ -82,7 +82,7 @@ class Matrix:
 def matrix_of(
     judged: Sequence[JudgedPlant], causes: Sequence[PlantedCause], part: PlanPart | None = None
 ) -> Matrix:
-    """Return the matrix of one part of the plan; null: of all of it."""
+    """Return the matrix of one part of the plan; None: of all of it."""
     own = [one for one in judged if part in (None, one.plant.part) and one.plant.part is not PlanPart.DOUBLE]
     hurting = [one for one in own if one.hurt]
     healthy = [trial for one in own for trial in one.healthy]

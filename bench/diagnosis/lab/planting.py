@@ -1,7 +1,6 @@
 """Plants a fault and its twin: a plan of two cells, and what is done to the trial's surroundings meanwhile.
 
 One plant is one study with its own archive, so that a campaign can be broken off and gone on with anywhere.
-Must not know the command line.
 """
 
 import contextlib

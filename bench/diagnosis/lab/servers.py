@@ -1,6 +1,6 @@
 """The servers on which faults are planted, by kind, and how each is asked for workers, threads and work.
 
-Pure. Must not know causes.
+Pure.
 
 >>> SERVERS["gunicorn"].with_slots(3)
 {'workers': 3}

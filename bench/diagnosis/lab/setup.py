@@ -1,6 +1,6 @@
 """One side of a planted fault: what is started, how it is loaded, and what is done to it.
 
-Pure. Must not know causes, or how a side is measured.
+Pure.
 
 >>> PlantedSide("/work?n=200").on(CLOSED).connections
 20
@@ -69,7 +69,7 @@ class PlantedSide:
 
     @property
     def connections(self) -> int | None:
-        """The connections of its load; null: as many as are needed."""
+        """The connections of its load; None: as many as are needed."""
         return self.load.connections
 
     def using(self, **settings: int | str) -> Self:

@@ -1,7 +1,7 @@
 """A network that stands in for the machine's: a loopback of its own, with earlier trials' sockets.
 
 The calling thread moves into a new network namespace, and back in the end: subjects and generators that it
-starts meanwhile share it, as they would the host's. So nothing of the machine changes. Must not know plants.
+starts meanwhile share it, as they would the host's. So nothing of the machine changes.
 
 >>> PEER_PORT
 39999

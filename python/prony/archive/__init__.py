@@ -1,7 +1,7 @@
 """The file that a measurement writes, and the source of all reports.
 
 A measuring side writes one Archive; a reading side turns Archives into answers; they meet only here.
-docs/archive-format.md is normative. Must not know analysis or reports.
+docs/archive-format.md is normative.
 """
 
 from prony.archive.archive import Archive, open_archive

@@ -158,7 +158,7 @@ def insert_slices(database: sqlite3.Connection, trial_id: int, slices: Iterable[
 
 
 def latest_trial(database: sqlite3.Connection, cell_id: int, block: int) -> int | None:
-    """Return the id of the last attempt at a cell in a block; null: there is none."""
+    """Return the id of the last attempt at a cell in a block; None: there is none."""
     row = database.execute(
         "SELECT trial_id FROM trial WHERE cell_id = ? AND block = ? AND role = ?"
         " ORDER BY attempt DESC LIMIT 1",

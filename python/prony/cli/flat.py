@@ -1,7 +1,7 @@
 """A command whose options are fields of dataclasses: Typer reads one flat signature, people read groups.
 
 A dataclass of options has fields made by `option`, and may have a ``PANEL``, the heading of its options in
-the help. Must not know any option.
+the help.
 
 >>> from dataclasses import dataclass
 >>> from typing import ClassVar

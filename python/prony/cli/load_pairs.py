@@ -22,7 +22,7 @@ from prony.study.rounds import LEAD_NS, WINDOW_NS, mean_reply_ns, why_long
 
 def why_long_windows(sides: Sequence[LoadSide], engine: Engine) -> str | None:
     """Return why windows of half a second do not show what long ones do, by the loads and a first look at
-    each side; null: they do.
+    each side; None: they do.
 
     *Errors*: KeyboardInterrupt when the look is interrupted.
     """

@@ -224,7 +224,7 @@ _BOUNDS = {
 
 
 def short_of(event: Json) -> str | None:
-    """Return in words how many connections this machine allows, where a run may need more; null: enough.
+    """Return in words how many connections this machine allows, where a run may need more; None: enough.
 
     >>> short_of({"limit": {"connections": 9, "by": "asked"}, "machine": {"connections": 5, "by": "ports"}})
     'this machine allows 5 connections (by its ports), fewer than asked for: 9; the others fail'

@@ -323,7 +323,7 @@ def _misuse(error: typer.TyperException) -> UsageError:
 
 
 def _refused_value(error: typer.TyperException) -> str | None:
-    """Return option, value and expectation when Typer refused a value; else null."""
+    """Return option, value and expectation when Typer refused a value; else None."""
     if not isinstance(error, typer.BadParameter) or error.param is None:
         return None
     value, is_not, expected = error.message.rstrip(".").partition(" is not ")

@@ -189,7 +189,7 @@ def _connection_stage(option: str, text: str) -> ConnectionStage:
 
 
 def _stage(option: str, text: str) -> tuple[int, str, str | None]:
-    """Return how long a stage is, and the sizes of the load between which it changes; null: it stays."""
+    """Return how long a stage is, and the sizes of the load between which it changes; None: it stays."""
     duration, colon, sizes = text.partition(":")
     first, dash, last = sizes.partition("-")
     if not colon or not first or (dash and not last):
@@ -214,7 +214,7 @@ def _rate_or_none(option: str, text: str) -> float:
 
 
 def optional(parse: Callable[[str, str], Parsed], option: str, text: str | None) -> Parsed | None:
-    """Return the parsed value, or null when the option is absent."""
+    """Return the parsed value, or None when the option is absent."""
     return None if text is None else parse(option, text)
 
 
@@ -254,7 +254,7 @@ def statuses_of(option: str, text: str) -> tuple[tuple[int, int], ...]:
 
 
 def expected_header_of(text: str) -> tuple[str, str | None]:
-    """Return name and value of ``Name: value``; of ``Name`` alone the value is null: any.
+    """Return name and value of ``Name: value``; of ``Name`` alone the value is None: any.
 
     *Errors*: UsageError.
     """
@@ -383,7 +383,7 @@ def write_output(text: str, where: str) -> None:
 
 def write_answer(value: object, document: "Callable[[], Document]", json_to: str | None) -> None:
     """Print a document, but beside JSON on standard output; write ``value`` as JSON to ``json_to``, if it is
-    not null.
+    not None.
     """
     from prony.report.formats.as_json import document_json
     from prony.report.formats.terminal import TerminalReporter

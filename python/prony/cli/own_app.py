@@ -27,7 +27,7 @@ _OF_REQUEST = ("path", "method", "header", "body", "form")
 def own_app(
     options: RunOptions, known: "Catalog", found: "Survey | None", program: "Program | None"
 ) -> "OwnApp":
-    """Return the app and its load; ``found``: what the app's folder says, null for a built-in one.
+    """Return the app and its load; ``found``: what the app's folder says, None for a built-in one.
     ``program``: what the folder has instead.
 
     *Errors*: UsageError for the first invalid value.

@@ -52,7 +52,7 @@ def place_beside(file: Path) -> Path:
 
 
 def page_beside(file: Path) -> Path | None:
-    """Write the page of a study beside its archive and return it; null, and a line that says why, where that
+    """Write the page of a study beside its archive and return it; None, and a line that says why, where that
     is not possible: the study is measured all the same.
 
     A process of its own draws: whatever happens to it or its memory, this one ends as the study did. It ends

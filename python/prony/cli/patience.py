@@ -70,7 +70,7 @@ def _paths(value: object) -> Iterable[str | Path]:
 
 
 def _of_the_user() -> float | None:
-    """Return what the user allows; null: nothing is said.
+    """Return what the user allows; None: nothing is said.
 
     *Errors*: UsageError for what is no time.
     """

@@ -266,7 +266,7 @@ def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":
 
 
 def _of_own_engine(load: Workload) -> str | None:
-    """Return what no other generator does, nor several of Prony's; null: nothing."""
+    """Return what no other generator does, nor several of Prony's; None: nothing."""
     if load.mix and load.mix.file:
         return "sends no requests from a file"
     return "knows no groups of users" if load.groups else None
@@ -415,7 +415,7 @@ def _weighted(text: str) -> MixPath:
 
 
 def _divided(text: str) -> tuple[str, str | None]:
-    """Return a path and the text of its weight; null: it has none."""
+    """Return a path and the text of its weight; None: it has none."""
     if apart := _APART.search(text):
         return text[: apart.start()], text[apart.end() :]
     if "?" in text or "=" not in text:

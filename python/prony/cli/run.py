@@ -373,7 +373,7 @@ def _plan_options(
 
 
 def _levels(options: RunOptions) -> tuple[int, ...] | None:
-    """Return which of a study's closed loops alone are measured; null: all, or there is no study."""
+    """Return which of a study's closed loops alone are measured; None: all, or there is no study."""
     return None if options.study is None else optional(connections_of, "-c", options.load.connections)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def asked_fleet(load: "LoadOptions") -> "Fleet | None":
-    """Return the typed generators; null: one alone.
+    """Return the typed generators; None: one alone.
 
     *Errors*: UsageError for what cannot be a fleet, and for options without use.
     """

@@ -1,4 +1,4 @@
-"""The option ``--set``: settings of servers, the app and the sandbox. Must not know what can be set.
+"""The option ``--set``: settings of servers, the app and the sandbox.
 
 >>> single_settings_of(["gunicorn.workers=4"])
 {'gunicorn': {'workers': 4}}

@@ -27,7 +27,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def status_of(interrupt: KeyboardInterrupt | None) -> ExitCode:
-    """Return the exit status of an interrupt; null: Ctrl-C.
+    """Return the exit status of an interrupt; None: Ctrl-C.
 
     >>> status_of(Terminated("SIGHUP")).value, status_of(KeyboardInterrupt()).value
     (129, 130)

@@ -311,7 +311,7 @@ def _conditions(text: str) -> "tuple[Condition, ...]":
 
 def _current(own: AppOptions, known: "Catalog") -> "tuple[Candidate, tuple[str, ...]] | None":
     """Return the numbers of the command that runs today, typed or in a file of the folder, and its options
-    that are not used; null: there is none, or none that the catalogue knows.
+    that are not used; None: there is none, or none that the catalogue knows.
 
     *Errors*: UsageError for a typed command of which they are not known.
     """

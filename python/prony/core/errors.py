@@ -9,8 +9,8 @@
     ├── EngineError            3   the load engine could not run
     └── ArchiveError           3   a file is not an archive, or not one that this version reads
 
-Must not know the commands. A message says what failed, on which value, where, and what was expected;
-``hint`` is the next command to type.
+A message says what failed, on which value, where, and what was expected; ``hint`` is the next command to
+type.
 """
 
 from collections.abc import Iterator

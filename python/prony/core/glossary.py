@@ -1,7 +1,7 @@
 """TERMS: the words of Prony's pages and reports, each defined once.
 
 `scripts/reference` makes docs/glossary.md from it, with a heading for each term, to link to. Help and reports
-name the terms that they use, or link to them. Must not know who uses a term.
+name the terms that they use, or link to them.
 
 >>> TERMS["send lag"].partition(":")[0]
 'How late the generator itself sent a request that it could have sent'

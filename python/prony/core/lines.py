@@ -47,7 +47,7 @@ class Lines:
         return self._cut(end).split(b"\n")[:-1]
 
     def line(self, silence_s: float | None = None) -> bytes | None:
-        """Return the next line; null at the end, or when nothing comes for so long (null: however long).
+        """Return the next line; None at the end, or when nothing comes for so long (None: however long).
 
         *Errors*: ValueError for one that is longer than allowed.
         """
@@ -61,7 +61,7 @@ class Lines:
         return self._cut(end + 1)[:-1]
 
     def block(self, length: int, silence_s: float | None = None) -> bytes | None:
-        """Return the next bytes; null when fewer come."""
+        """Return the next bytes; None when fewer come."""
         while len(self._rest) < length:
             if not self._more(silence_s):
                 return None

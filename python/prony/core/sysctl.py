@@ -1,7 +1,7 @@
 """The kernel's settings that each network namespace has for itself: a trial may have its own values of them.
 
 A setting of the whole machine would change what runs beside a trial, and is refused. Standard library only:
-the supervisor imports it. Must not know how they are set.
+the supervisor imports it.
 
 >>> why_not("net.core.somaxconn", 1024) is None
 True
@@ -52,7 +52,7 @@ def as_written(value: int | str) -> str:
 
 
 def why_not(name: str, value: int | str) -> str | None:
-    """Return what was expected in place of a setting or its value; null where both may be."""
+    """Return what was expected in place of a setting or its value; None where both may be."""
     if name not in OF_A_NAMESPACE:
         return "a setting that each network namespace has for itself, such as `net.core.somaxconn`"
     if isinstance(value, bool) or not _VALUE.fullmatch(str(value).strip()):

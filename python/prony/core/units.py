@@ -1,7 +1,7 @@
 """Quantities: their types, how they are parsed and how they are formatted.
 
-The only module that converts or formats quantities. Must not know what is measured. The supervisor of every
-subject imports it, so it imports nothing heavy at its head.
+The only module that converts or formats quantities. The supervisor of every subject imports it, so it imports
+nothing heavy at its head.
 
 >>> parse_duration("1m30s")
 90000000000

@@ -1,9 +1,9 @@
 """Who builds, who owns and who runs subjects, and where Prony keeps what they need.
 
-When Prony is started as root, it uses root's privileges only to set up sandboxes, and to own what was
-built. Servers and frontends run as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
+When Prony is started as root, it uses root's privileges only to set up sandboxes, and to own what was built.
+Servers and frontends run as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
 Packages are built by another one, and the load is sent by a third, so that a subject can change neither. An
-ordinary user's Prony does all of it as that user. Must not know what is run.
+ordinary user's Prony does all of it as that user.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The causes behind figures: one rule per file, from Evidence to findings. Pure.
 
-`prony.diagnosis.rules` lists them. Must not know reports.
+`prony.diagnosis.rules` lists them.
 """
 
 from dataclasses import replace
@@ -44,7 +44,7 @@ def _knob(finding: Finding, evidence: Evidence) -> Knob | None:
 
 
 def _owner(finding: Finding, *, behind: bool) -> Owner | None:
-    """Return which part of a subject a finding is about; null: a service, or nobody knows.
+    """Return which part of a subject a finding is about; None: a service, or nobody knows.
 
     ``behind``: a frontend is before the server. The clients' connections are then the frontend's. Who lets
     them starve is not known; nor which of two queues overflowed, but where a sample shows one full.

@@ -72,7 +72,7 @@ def _numbers(usage: Consumption) -> dict[str, float]:
 
 def slots_busy(evidence: Evidence, usage: Consumption | None) -> Confidence | None:
     """Return how sure it is that more requests waited than can be worked on, with CPUs to spare that it can
-    use; null: not. Threads that take turns on one core sleep until theirs comes: they wait for that.
+    use; None: not. Threads that take turns on one core sleep until theirs comes: they wait for that.
     """
     if usage is None or not usage.slots or usage.contended or Resource.SLOTS not in usage.shares:
         return None

@@ -26,7 +26,7 @@ def carried_its_rate(recording: Recording | None) -> bool:
 
 
 def in_flight(recording: Recording) -> float | None:
-    """Return how many requests were in flight, on average; null where nobody knows."""
+    """Return how many requests were in flight, on average; None where nobody knows."""
     integral_ns, length_ns = recording.little.within_window_ns, recording.window.length_ns
     return integral_ns / length_ns if integral_ns and length_ns else None
 

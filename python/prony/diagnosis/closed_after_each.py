@@ -55,7 +55,7 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
 
 def _of_full_cpu(evidence: Evidence) -> float | None:
     """Return the CPU time for a valid reply, where a connect is a large part of it, and the CPU is full; else
-    null.
+    None.
     """
     usage = consumption_of(evidence)
     if usage is None or usage.page_cpu_ns is None or usage.page_cpu_ns > _CHEAP_NS:

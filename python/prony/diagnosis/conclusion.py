@@ -113,7 +113,7 @@ class Diagnosis:
 
     @property
     def cause_kind(self) -> Symptom | None:
-        """The kind of its cause; null without one."""
+        """The kind of its cause; None without one."""
         return None if self.cause is None else self.cause.finding.kind
 
     @property
@@ -138,7 +138,7 @@ class Diagnosis:
 
 
 def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
-    """Return what limits a subject; null where no trial has a load, and no finding says why."""
+    """Return what limits a subject; None where no trial has a load, and no finding says why."""
     usages = [one.usage for one in trials if one.usage is not None]
     found = tuple(_frequent(trials))
     shares = _medians(usages)
@@ -189,7 +189,7 @@ def _frequent(trials: Sequence[Observed]) -> Iterator[Frequent]:
 
 def typical(trials: Sequence[Sequence[Finding]]) -> Frequent | None:
     """Return the finding that stands for those of one kind in several trials, and how many trials have it;
-    null: none has.
+    None: none has.
 
     *Definition*: of each trial the strongest counts: the surest, and of these the one with the largest
     numbers. The strongest that more than half of all trials reach stands for them, with the numbers of its

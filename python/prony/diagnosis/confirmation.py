@@ -68,7 +68,7 @@ class Confirmation:
 
 
 def confirmation_of(evidence: Evidence, cause: Symptom | None, *, cpu_bound: bool) -> Confirmation | None:
-    """Return what a close look says of a subject that is limited by ``cause``, or by its CPU; null: there was
+    """Return what a close look says of a subject that is limited by ``cause``, or by its CPU; None: there was
     none.
     """
     trial = evidence.trial

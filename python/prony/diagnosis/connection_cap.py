@@ -74,7 +74,7 @@ def _taken(window: Sequence[Sample]) -> tuple[list[int], int]:
 
 
 def _how_sure(evidence: Evidence, cap: int) -> Confidence | None:
-    """Return how sure it is that a cap keeps others out; null where its workers and threads may: each holds a
+    """Return how sure it is that a cap keeps others out; None where its workers and threads may: each holds a
     connection, and each process may have accepted another one. Of a server whose workers nobody knows only
     its settings say.
     """

@@ -1,7 +1,7 @@
 """How much of each resource a trial used: what a server can be at the limit of.
 
 *Source*: P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", Computing
-Surveys 10 (1978): utilisation U = X D, Little's law N = X R. Must not know thresholds.
+Surveys 10 (1978): utilisation U = X D, Little's law N = X R.
 
 The most that each resource of a subject allows, from how much of it is used: which limit comes next.
 
@@ -60,7 +60,7 @@ class Pool:
 
 
 def pool_of(evidence: Evidence) -> Pool | None:
-    """Return the connections of a trial to others; null: none, or hardly anybody was seen to wait for one."""
+    """Return the connections of a trial to others; None: none, or hardly anybody was seen to wait for one."""
     counters, outgoing = evidence.trial.counters, outgoing_of(evidence)
     looks, waited = counters.get("threads.looks", 0), counters.get("threads.downstream", 0)
     if outgoing is None or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not evidence.length_ns:
@@ -86,7 +86,7 @@ class OwnConnections:
 
 
 def outgoing_of(evidence: Evidence) -> OwnConnections | None:
-    """Return the connections to others; null: none was seen."""
+    """Return the connections to others; None: none was seen."""
     samples = [one for one in evidence.samples if one.gauges.get("downstream.port")]
     seen = [one.gauges for one in samples if one.gauges.get("downstream.connections")]
     if not seen:
@@ -103,7 +103,7 @@ def outgoing_of(evidence: Evidence) -> OwnConnections | None:
 
 
 def opened_by_others(evidence: Evidence) -> int | None:
-    """Return how many connections were opened in the trial's network that are not the generator's; null: not
+    """Return how many connections were opened in the trial's network that are not the generator's; None: not
     counted.
     """
     opened, recording = evidence.trial.counters.get("ActiveOpens"), evidence.trial.recording
@@ -199,7 +199,7 @@ def is_each_alone(at_a_time: float | None, in_flight: float | None) -> bool:
 
 
 def consumption_of(evidence: Evidence) -> Consumption | None:
-    """Return what a trial used; null without a load, or a window."""
+    """Return what a trial used; None without a load, or a window."""
     recording, length_ns = evidence.trial.recording, evidence.length_ns
     if recording is None or length_ns is None or not recording.completed.all:
         return None
@@ -306,7 +306,7 @@ def fills_one_core(evidence: Evidence) -> bool:
 
 
 def _fillable(evidence: Evidence) -> int | None:
-    """Return how many cores its processes can fill; null where threads run at once, or others run beside."""
+    """Return how many cores its processes can fill; None where threads run at once, or others run beside."""
     facts = evidence.facts
     alone = facts.frontend is None and not facts.services
     return facts.declared.processes if alone and fills_one_core(evidence) else None
@@ -359,7 +359,7 @@ def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
 
 
 def _times(found: Estimate, carried: float) -> tuple[float | None, float | None]:
-    """Return between which multiples of what was carried a limit is; null of one trial."""
+    """Return between which multiples of what was carried a limit is; None of one trial."""
     if found.low is None or found.high is None:
         return None, None
     # A limit that was not passed is not below what was carried.

@@ -66,7 +66,7 @@ class Evidence:
 
     @property
     def length_ns(self) -> int | None:
-        """How long the window was; null: it has no length."""
+        """How long the window was; None: it has no length."""
         return self.trial.recording.window.length_ns if self.trial.recording else None
 
 

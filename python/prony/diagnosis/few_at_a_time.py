@@ -274,7 +274,7 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
 
 
 def _spaced_ns(evidence: Evidence) -> float | None:
-    """Return how long a request takes that is far from others, where that is much less; null: it is not."""
+    """Return how long a request takes that is far from others, where that is much less; None: it is not."""
     counters = evidence.trial.counters
     spaced_ns = counters.get("alone.spaced_ns")
     if spaced_ns is None or spaced_ns > _MOST_SPACED * counters["alone.service_ns"]:

@@ -1,7 +1,7 @@
 """What a rule says of what it finds: each kind of finding is declared, with all its words, beside its rule.
 
 In a template `{share:.0%}` writes the finding's number of that name, `{role}` its name; `{kills:n process}` a
-number of things (`prony.report.findings` fills them in). Must not know evidence.
+number of things (`prony.report.findings` fills them in).
 """
 
 from dataclasses import dataclass

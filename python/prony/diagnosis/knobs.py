@@ -1,7 +1,7 @@
 """The settings of a subject that change a resource, by their own names, as its catalogue entry declares them.
 
 An archive keeps the entry by which a subject was measured; what it says is taken as far as it has the right
-shape. Must not know rules.
+shape.
 
 >>> facts = {"concurrency": {"processes": "{workers}", "slots": "{workers}*{threads}"}}
 >>> entry = {"server": {"name": "gunicorn", "facts": facts}, "settings": {"workers": 1, "threads": 4}}
@@ -77,7 +77,7 @@ def declared_entry(facts: SubjectFacts, part: str) -> Mapping[str, object]:
 
 
 def knob_of(facts: SubjectFacts, turned: Turned, owner: Owner = Owner.SERVER) -> Knob | None:
-    """Return the setting of its owner that changes something; null where its entry has none.
+    """Return the setting of its owner that changes something; None where its entry has none.
 
     Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
     """

@@ -77,7 +77,7 @@ def full_queues(evidence: Evidence) -> list[AcceptQueue]:
 
 def overflowed_queue(evidence: Evidence) -> AcceptQueue | None:
     """Return the subject's queue that had no room: the one that a sample shows full, else the one that
-    overflowed unseen, which is known where it is the only one; null: nobody knows which.
+    overflowed unseen, which is known where it is the only one; None: nobody knows which.
 
     A burst fills a queue between two looks. Where another was nearly full too, either may have overflowed;
     and unseen any listener of the subject may, such as that of a database.

@@ -1,11 +1,10 @@
 """Where the time of a server's threads goes, as shares that add up to 1.
 
 *Definition*: running and ready as the scheduler counts them, of all time of the threads; the rest as the
-looks at sleeping threads divide it. Without the scheduler's count, the looks alone.
-Idle is who waits for a connection; and of the threads that wait for events or for other threads, as a pool's
-do for work, as many as no open request can keep busy, in equal shares: by Little's law no more threads than
-requests in flight have one, so that it is at least so much.
-*Source*: docs/reference/evidence.md, Counters of threads. Must not know thresholds.
+looks at sleeping threads divide it. Without the scheduler's count, the looks alone. Idle is who waits for a
+connection; and of the threads that wait for events or for other threads, as a pool's do for work, as many as
+no open request can keep busy, in equal shares: by Little's law no more threads than requests in flight have
+one, so that it is at least so much. *Source*: docs/reference/evidence.md, Counters of threads.
 
 >>> counted = {"threads.looks": 4, "threads.sleep": 3, "threads.awake": 1}
 >>> shares = thread_time({**counted, "threads.run_ns": 1, "threads.queue_ns": 0, "threads.alive_ns": 10})

@@ -38,7 +38,7 @@ ALIKE = 1.1
 
 
 def unequal_work(own_bytes: float, others: Mapping[str, float]) -> Finding | None:
-    """Return a finding about a subject whose replies are a tenth larger or smaller than another's; null: none
+    """Return a finding about a subject whose replies are a tenth larger or smaller than another's; None: none
     is. ``others``: mean bytes of their replies, heads included, by name; that which differs most is named.
 
     Likely: the sizes are counted, but not how much of a difference in speed they explain.

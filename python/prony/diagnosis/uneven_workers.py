@@ -105,7 +105,7 @@ def has_idle_slots(evidence: Evidence) -> bool:
 
 
 def _slots_of_each(evidence: Evidence) -> int | None:
-    """Return how many requests one worker works on at once; null where that is not fixed."""
+    """Return how many requests one worker works on at once; None where that is not fixed."""
     facts = evidence.facts.of_server
     return facts.slots // facts.processes if facts.slots and facts.processes else None
 

@@ -1,1 +1,1 @@
-"""Load generators: one role, several kinds. Must not know trials or archives."""
+"""Load generators: one role, several kinds."""

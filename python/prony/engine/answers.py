@@ -104,7 +104,7 @@ def _no_answer(name: str, why: str) -> EngineError:
 
 
 def progress_in(beat: Json) -> Json | None:
-    """Return the progress of a beat; null where there is none that can be added up."""
+    """Return the progress of a beat; None where there is none that can be added up."""
     match beat.get("progress"):
         case {"phase": phase, **counts} if phase in PHASES and _are_counts(counts):
             return dict(beat["progress"])
@@ -112,7 +112,7 @@ def progress_in(beat: Json) -> Json | None:
 
 
 def event_in(beat: Json) -> Json | None:
-    """Return the event of a beat; null where there is none of a known kind, or with a time that is none."""
+    """Return the event of a beat; None where there is none of a known kind, or with a time that is none."""
     match beat.get("event"):
         case {"event": str(kind), **rest} if (
             rest.keys() <= set(_EVENTS.get(kind, {None}))
@@ -272,7 +272,7 @@ def _object(value: object, known: Collection[str], place: str) -> Json:
 
 
 def text_of(spec: Json) -> str | None:
-    """Return the text of the file that a specification names; null: it names none.
+    """Return the text of the file that a specification names; None: it names none.
 
     *Errors*: EngineError when it cannot be read.
     """

@@ -3,8 +3,7 @@
 `prony.engine.child_process` starts it. A line of JSON on stdin for each run, ``{"spec": ..., "seat": ...}``,
 with one seat for all; ``requests``: null, or the descriptor of an open file with the requests. On stdout the
 engine's events as lines of JSON, then ``{"event": "recording", "recording": ...}``, or at last ``{"event":
-"error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT cancel the run. Must not know
-trials.
+"error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT cancel the run.
 
 >>> main.__name__
 'main'

@@ -1,7 +1,5 @@
 """A generator as a child process: in the subject's network, watched, with a hard deadline.
 
-Must not know trials, nor which generator it is.
-
 >>> Child("prony.engine.child").command()[1:3]
 ['-I', '-S']
 
@@ -292,7 +290,7 @@ class GeneratorWatch:
 
 
 def usage_of(samples: Sequence[Sample], memory_bytes: int) -> GeneratorProcesses:
-    """Return CPU and memory of all processes in ``samples`` over the window; null: too few samples.
+    """Return CPU and memory of all processes in ``samples`` over the window; None: too few samples.
 
     *Definition*: ``cpu_percent``: as of a subject, 100 = one core. ``rss_mean_bytes``: the mean over the
     samples of the sum over the processes; ``memory_ratio``: that / ``memory_bytes``, the machine's.

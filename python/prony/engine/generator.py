@@ -1,7 +1,5 @@
 """The role of a load generator.
 
-Must not know how a generator works.
-
 >>> Engine.__name__
 'Engine'
 
@@ -30,7 +28,7 @@ NO_REQUESTS: RequestDescriptors = MappingProxyType({})
 
 
 def descriptor_of(workload: Workload, requests: RequestDescriptors) -> int | None:
-    """Return the descriptor of the file that a load has its requests in; null: it has none.
+    """Return the descriptor of the file that a load has its requests in; None: it has none.
 
     *Errors*: EngineError where that is not there.
     """

@@ -1,6 +1,6 @@
 """A load generator of the user's own: any program that loads the address that it is given.
 
-It may print what it counted, as JSON; else the reference server under its load counts. Must not know trials.
+It may print what it counted, as JSON; else the reference server under its load counts.
 
 >>> own_tool(EngineChoice("my-load", command="./my_load.py {url}")).abilities.open
 False
@@ -178,7 +178,7 @@ def _of_json(told: Json, output: Output) -> Measured:
 
 
 def _latency(told: object, count: int) -> Reported | None:
-    """Return percentiles by name, and ``min``, ``mean`` and ``max``; null when nothing was printed."""
+    """Return percentiles by name, and ``min``, ``mean`` and ``max``; None when nothing was printed."""
     if not isinstance(told, dict):
         return None
     known = {

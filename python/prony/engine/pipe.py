@@ -3,8 +3,8 @@ come back.
 
 One line of JSON each: ``{"load": K, "spec": ..., "limit_ns": ..., "authority": ...}`` and ``{"cancel": K}``
 there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": ...}`` or ``{"load": K,
-"error": ...}`` back, as `prony.engine.answers` reads them.
-Clocks are not compared: an event is dated when it arrives. Must not know trials, nor what lies between.
+"error": ...}`` back, as `prony.engine.answers` reads them. Clocks are not compared: an event is dated when it
+arrives.
 
 >>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()
 """
@@ -75,7 +75,7 @@ class Pipe:
                     raise TimeoutError from None
 
     def message(self, silence_s: float | None = None) -> Json | None:
-        """Return the next message; null at the end, or when nothing comes for so long.
+        """Return the next message; None at the end, or when nothing comes for so long.
 
         *Errors*: EngineError for what is none.
         """

@@ -1,7 +1,5 @@
 """The built-in engine as a child process: in the subject's network, with a hard deadline.
 
-Must not know trials.
-
 >>> ProcessEngine(EngineChoice()).command()[1:3]
 ['-I', '-S']
 

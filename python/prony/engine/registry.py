@@ -1,6 +1,6 @@
 """The load generators by name, and why one is unavailable.
 
-To import it takes every kind with it. Must not know trials or archives.
+To import it takes every kind with it.
 
 >>> sorted(ENGINES)[:4]
 ['ab', 'fortio', 'h2load', 'hey']
@@ -113,7 +113,7 @@ def open_engine(choice: EngineChoice, means: Means = _WITHOUT) -> Engine:
 
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
-    """Return why a generator cannot send a load to an address, in words; null: it can."""
+    """Return why a generator cannot send a load to an address, in words; None: it can."""
     from prony.engine.own_program import own_tool
 
     known = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
@@ -122,7 +122,7 @@ def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> s
 
 
 def not_here(choice: EngineChoice) -> str | None:
-    """Return why a generator is unavailable on this machine, and how to get it; null: it is available.
+    """Return why a generator is unavailable on this machine, and how to get it; None: it is available.
 
     The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
@@ -137,7 +137,7 @@ def not_here(choice: EngineChoice) -> str | None:
 
 
 def not_installed(choice: EngineChoice) -> str | None:
-    """Return why a tool is not on this machine, and how to get it; null: it is, or Prony installs it.
+    """Return why a tool is not on this machine, and how to get it; None: it is, or Prony installs it.
 
     Builds nothing: what the Python scripts lack is installed when they are first used.
     """

@@ -1,7 +1,5 @@
 """What every generator's process does before it opens a socket: it takes its seat and reports errors.
 
-Must not know which generator it is.
-
 >>> error_event("usage", "no rate")
 {'event': 'error', 'kind': 'usage', 'message': 'no rate'}
 """

@@ -1,5 +1,4 @@
-"""Runs Prony on another machine, by the system's ``ssh``, for a fleet and for a target. Must not know what
-runs there.
+"""Runs Prony on another machine, by the system's ``ssh``, for a fleet and for a target.
 
 >>> command_there(SshHost(address="load1", python="/opt/prony/bin/python"), None, "prony.x")[-3:]
 ['--', 'load1', '/opt/prony/bin/python -P -m prony.x']

@@ -1,7 +1,7 @@
 """Which way a load takes to its server: by addresses that were typed, to another place, or through a proxy.
 
 A way changes where the connections go, never what the server is asked for: `Host` and the name of the
-certificate stay those of the URL. Must not know who may be loaded.
+certificate stay those of the URL.
 
 >>> way = Way(connect_to=(connect_to_of("shop.example:80:127.0.0.1:8000"),))
 >>> way.place("shop.example", 80)
@@ -163,7 +163,7 @@ def proxy_of(text: str, user: str | None = None) -> Proxy:
 
 
 def credentials(parts: SplitResult) -> str | None:
-    """Return user and password of a URL, as a header's value; null: it has none.
+    """Return user and password of a URL, as a header's value; None: it has none.
 
     >>> credentials(urlsplit("http://me:p%40ss@host/")) == basic("me", "p@ss")
     True

@@ -1,4 +1,1 @@
-"""Figures from measurements: pure functions, values in and values out.
-
-Must not know files, reports or how anything was measured.
-"""
+"""Figures from measurements: pure functions, values in and values out."""

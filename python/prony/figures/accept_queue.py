@@ -85,7 +85,7 @@ class Starvation:
 
 
 def starvation(recording: Recording | None) -> Starvation | None:
-    """Return how few connections of a closed loop were answered; null if enough were, or in an open loop.
+    """Return how few connections of a closed loop were answered; None if enough were, or in an open loop.
 
     *Definition*: more than a tenth of the connections got no reply in the window, while some other got
     three or more.

@@ -174,7 +174,7 @@ class Tally:
 
     @property
     def error_ratio(self) -> float | None:
-        """The share of those without a valid reply; null where there were no requests."""
+        """The share of those without a valid reply; None where there were no requests."""
         return self.lost / self.requests if self.requests else None
 
     @shown_as("account")

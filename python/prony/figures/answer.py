@@ -170,7 +170,7 @@ def deciding_metrics(cell: Cell) -> tuple[str, ...]:
 
 
 def mean_of(cell: CellSummary, metric: str) -> float | None:
-    """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; null
+    """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; None
     without values. Ratios of it are what comparisons test.
     """
     found = [metrics[metric] for metrics in cell.units.values()]

@@ -2,7 +2,7 @@
 
 A generator that is the limit delays or withholds requests. Throughput is then at least what was measured, and
 a response time, which counts from when the request was due, at most. So what such a server is shown to be
-better than stands, and what it seems to be worse than does not. Must not know cells or reports.
+better than stands, and what it seems to be worse than does not.
 
 >>> from prony.figures.statistics.compare import compare
 >>> slower = compare([-0.10, -0.11, -0.09, -0.10, -0.12])
@@ -28,7 +28,7 @@ _MORE_UNDER_MORE_LOAD = ("cpu_percent", "busiest_thread_percent", "error_ratio",
 
 
 def is_at_least(trials: Iterable[Limit | None]) -> bool:
-    """Return whether figures over trials with this evidence, null for none, are bounds.
+    """Return whether figures over trials with this evidence, None for none, are bounds.
 
     *Definition*: the generator was the limit in any of them, or may have been in more than half.
     """

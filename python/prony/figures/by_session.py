@@ -3,7 +3,6 @@ block stand elsewhere.
 
 Blocks of one session share a machine's day, and what a day does to one subject and not to another is the same
 for all of them: intervals that count blocks would shrink with their number, though the number of days stays.
-Must not know groups or archives.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +29,7 @@ def in_sessions(cells: Sequence[CellSummary], over: Sequence[CellSummary] | None
     """Return cells whose units are sessions, and whose figures are means over these.
 
     *Definition*: a session's figure for comparisons is the geometric mean over the blocks that all of the
-    cells ``over`` have there, which are those that are compared (null: all); 0 if one of them is. Without
+    cells ``over`` have there, which are those that are compared (None: all); 0 if one of them is. Without
     such blocks it is missing: of different blocks the figures would differ because the blocks do. Means are
     those of the sessions' means. Their intervals are over sessions, from five on; with fewer there are none.
     *Assumptions*: sessions are independent of each other.
@@ -178,7 +177,7 @@ def _known(values: Iterable[Value]) -> list[float]:
 
 
 def _figure(trials: Sequence[TrialFigures], name: str, common: frozenset[int] | None) -> Value:
-    """Return the geometric mean of a metric over those of a session's blocks; null: over all."""
+    """Return the geometric mean of a metric over those of a session's blocks; None: over all."""
     known = [trial for trial in trials if not isinstance(trial.metrics[name], Missing)]
     values = _known(trial.metrics[name] for trial in known if common is None or trial.block in common)
     if not values:

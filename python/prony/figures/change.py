@@ -27,7 +27,7 @@ class ChangeLimit:
     bound: float
 
     def shown(self, interval: tuple[float, float]) -> bool | None:
-        """Return whether the change is shown to be beyond the bound; null when it is not shown either way."""
+        """Return whether the change is shown to be beyond the bound; None when it is not shown either way."""
         low, high = interval
         beyond, within = (
             (high < self.bound, low >= self.bound) if self.below else (low > self.bound, high <= self.bound)

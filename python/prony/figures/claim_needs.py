@@ -1,4 +1,4 @@
-"""The needs of a claim, compared with the cells of a plan or of a run. Must not know verdicts.
+"""The needs of a claim, compared with the cells of a plan or of a run.
 
 >>> unmet(Claim("c", "sentence", ClaimKind.VALUE, "ok_per_s", "a+*"), Tested((), 5, lambda cell: None)).words
 'a+* measured'
@@ -80,7 +80,7 @@ def blocks_needed(claim: Claim) -> int:
 
 
 def unmet(claim: Claim, what: Tested) -> UnmetNeed | None:
-    """Return what the claim needs and ``what`` lacks; null: it can be tested.
+    """Return what the claim needs and ``what`` lacks; None: it can be tested.
 
     *Definition*: CPUs are those of the server, and for ``needs.generator_cpus`` those of the generator. A
     single core needs two of whichever its metric is about. Window, requests and time-out must suffice in the
@@ -203,7 +203,7 @@ def cpus_wanted(claim: Claim) -> tuple[int, int]:
 
 
 def _of_trials(cell: CellSummary) -> Cpus | None:
-    """Return the fewest CPUs of the cell's trials; null where no trial knows its own."""
+    """Return the fewest CPUs of the cell's trials; None where no trial knows its own."""
     found = [one.placement for one in (*cell.counted, *cell.others) if one.placement is not None]
     if not found:
         return None
@@ -262,7 +262,7 @@ def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> lis
 
 
 def _star(glob: str, name: str) -> str | None:
-    """Return what the leading ``*`` of a glob stands for in ``name``; null if there are more wildcards."""
+    """Return what the leading ``*`` of a glob stands for in ``name``; None if there are more wildcards."""
     end = glob.removeprefix("*")
     if end in ("", glob) or "*" in end:
         return None
@@ -303,7 +303,7 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[Place, float]:
 
 
 def unsampled(claim: Claim, cell: CellSummary) -> str | None:
-    """Return that a role's CPU is not known, because no sample shows the role of some of it; null if it is
+    """Return that a role's CPU is not known, because no sample shows the role of some of it; None if it is
     known, or the claim is not about it.
     """
     if not claim.role or not claim.metric.startswith("cpu_"):

@@ -1,4 +1,4 @@
-"""The verdict on a claim's parts: intervals of figures against bounds. Must not know claims' kinds.
+"""The verdict on a claim's parts: intervals of figures against bounds.
 
 >>> part = of_effect([0.7, 0.71, 0.69, 0.7, 0.72], "a to b")
 >>> judged([part], Bounds(1.9, 2.2), Terms(), 5)[0].verdict
@@ -126,7 +126,7 @@ def judged(
     parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int, tests: float | None = None
 ) -> list[ClaimResult]:
     """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell.
-    ``tests``: a part refutes the claim at ``terms.level`` over it; null: as many as there are parts. Where
+    ``tests``: a part refutes the claim at ``terms.level`` over it; None: as many as there are parts. Where
     sessions are counted, fewer than five cannot tell, whatever the claim needs of blocks.
     """
     needed = LEAST_BLOCKS if terms.by_session else least

@@ -1,7 +1,7 @@
 """Whether a repeat confirms the claims of a published experiment: a verdict with its figure for each.
 
-Each kind has an estimand and a test. A claim of several parts (loads, rivals) holds when every part does,
-and does not when one is shown not to hold. Must not know reports.
+Each kind has an estimand and a test. A claim of several parts (loads, rivals) holds when every part does, and
+does not when one is shown not to hold.
 
 *Source*: R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24 (1982):
 of a claim that is the conjunction of its parts, each may be tested at the full level.
@@ -243,7 +243,7 @@ def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummar
 
 
 def _ceiling(claim: Claim, cell: CellSummary) -> str | None:
-    """Return that a cell's connections let no more requests through; null where they do, or nobody knows."""
+    """Return that a cell's connections let no more requests through; None where they do, or nobody knows."""
     value = cell.metrics[claim.metric]
     if claim.metric != _OF_CONNECTIONS or isinstance(value, Missing) or cell.most_per_s is None:
         return None
@@ -289,7 +289,7 @@ def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
 
 
 def _lost(claim: Claim, cell: CellSummary) -> str | None:
-    """Return why a cell has no value that counts; null if it has one, or if only its trials are too few."""
+    """Return why a cell has no value that counts; None if it has one, or if only its trials are too few."""
     value = cell.metrics[claim.metric]
     missing = value.reason if isinstance(value, Missing) and cell.ok and not claim.role else None
     return _unqualified(claim, cell) or missing
@@ -330,7 +330,7 @@ def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> 
 
 
 def _spoilt_spread(claim: Claim, *cells: CellSummary) -> str | None:
-    """Return why the spread of one of these may be another one than that of its server; null if none is."""
+    """Return why the spread of one of these may be another one than that of its server; None if none is."""
     if any(open_end(claim.metric, at_least=cell.at_least) != Open() for cell in cells):
         return f"{_HIDDEN[hidden_by(cells)]}, so the spread may be its own"
     return _SURVIVORS if any(is_frail(cell, claim.metric) for cell in cells) else None
@@ -359,7 +359,7 @@ def _grows(
 
 
 def _varied(own: Sequence[CellSummary]) -> str | None:
-    """Return the quantity in which these loads differ; null when they do not."""
+    """Return the quantity in which these loads differ; None when they do not."""
     names = ("connections", "rate", "streams", "requests", "threads")
     return next((name for name in names if len({cell.cell.load.get(name) for cell in own}) > 1), None)
 
@@ -596,7 +596,7 @@ def of_the_time(
     terms: Terms,
 ) -> Then | None:
     """Return what the software of the original's time says of a claim that does not hold, or that could not
-    be tested without it; null for any other claim, or where it was not measured.
+    be tested without it; None for any other claim, or where it was not measured.
 
     ``editions``: the subject of today by the name of the one with that software, which takes its place: the
     claim is compared among these alone.

@@ -1,7 +1,7 @@
 """What changed while a study ran, or between two: the machine, late trials of a block, single trials.
 
 The reference server does the same work in every calibration, so a trend in its figures is the machine's.
-Pairing by block removes a slow drift from comparisons; single figures contain it. Must not know trials.
+Pairing by block removes a slow drift from comparisons; single figures contain it.
 
 The order within a block is random, so a difference between its late and its early trials is of the order: of
 what earlier trials leave behind, or of a machine that tires.
@@ -95,7 +95,7 @@ def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
 @cache
 def _most_falling(count: int) -> int | None:
     """Return the most falling pairs that so many points in a random order have with a chance of at most
-    ``_LEVEL``; null where even none is likelier.
+    ``_LEVEL``; None where even none is likelier.
     """
     import numpy as np
 
@@ -137,7 +137,7 @@ class Stall:
 
 
 def stalled(by_block: Mapping[int, float], *, is_higher_better: bool) -> Stall | None:
-    """Return the trials that stalled, from the logarithm of a figure by block; null if none did.
+    """Return the trials that stalled, from the logarithm of a figure by block; None if none did.
 
     *Definition*: worse than the median of all by more than 20 %, and by more than five robust standard
     deviations of logarithms, in at most a fifth of at least five trials.
@@ -176,7 +176,7 @@ class InBlock:
 
 
 def order_effect(blocks: Sequence[Sequence[InBlock]], margin: float) -> Comparison | None:
-    """Return how what ran last in a block compares with what ran first; null where none has three trials.
+    """Return how what ran last in a block compares with what ran first; None where none has three trials.
 
     *Definition*: in each block the slope of the values over the place, from 0 for the first to 1 for the
     last, by weighted least squares; the slopes are compared with 0 as any other effect, one from each block.

@@ -2,7 +2,7 @@
 that were tried say about it.
 
 Its state is the steps alone: the same steps give the same next rate, so a search that was interrupted goes on
-where it stopped. Must not know trials: the caller measures each rate.
+where it stopped.
 
 >>> next_rate((), first_rate=100, most_rate=10_000)
 100.0
@@ -63,7 +63,7 @@ _Floats = NDArray[np.float64]
 
 
 def next_rate(steps: Sequence[RateStep], first_rate: float, most_rate: float) -> float | None:
-    """Return the rate to try after ``steps``; null where the search is over.
+    """Return the rate to try after ``steps``; None where the search is over.
 
     *Units*: requests per second.
     *Definition*: ``first_rate``, then its doubles up to ``most_rate`` until one is not met, or its halves (at
@@ -122,7 +122,7 @@ def _rates(steps: Sequence[RateStep], *, met: bool) -> list[float]:
 
 
 def next_test(steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> float | None:
-    """Return the rate to test in fresh trials, after those in ``fresh``; null where nothing is left to test.
+    """Return the rate to test in fresh trials, after those in ``fresh``; None where nothing is left to test.
 
     *Definition*: first the highest rate that 60 % of the trials may be expected to meet, by all windows so
     far (`boundary_of`); without one that did not meet it, the highest that did. Where all fresh trials meet
@@ -172,7 +172,7 @@ def is_confirmed(test: RateTest) -> bool:
 
 
 def best_confirmed(tests: Sequence[RateTest]) -> RateTest | None:
-    """Return the highest rate that most of its fresh trials met, else the one tested last; null without."""
+    """Return the highest rate that most of its fresh trials met, else the one tested last; None without."""
     good = [one for one in tests if is_confirmed(one)]
     return max(good, key=lambda one: one.rate_per_s) if good else next(reversed(tests), None)
 
@@ -181,7 +181,7 @@ def best_confirmed(tests: Sequence[RateTest]) -> RateTest | None:
 
 
 def boundary_of(steps: Sequence[RateStep]) -> RateBoundary | None:
-    """Return the rate at which half of the trials meet the objective, with its 95 % interval; null without a
+    """Return the rate at which half of the trials meet the objective, with its 95 % interval; None without a
     trial that met it and one that did not.
 
     *Definition*: with x = ln rate, a trial meets the objective where x is less than its own boundary. That is
@@ -323,7 +323,7 @@ def _judged(trial: Trial, objective: Objective, rate_per_s: float, limit: Limit 
 
 
 def _above(found: Sequence[ConditionResult], *, met: bool) -> float | None:
-    """Return how far above its limit the worst figure is, as `RateStep.above`; null where one is infinite, or
+    """Return how far above its limit the worst figure is, as `RateStep.above`; None where one is infinite, or
     where none that has an upper limit decides.
     """
     upper = [one for one in found if one.condition.operator.startswith("<")]

@@ -40,7 +40,7 @@ _NEAR = 0.9
 
 
 def most_per_s(cell: Cell, record: SubjectRecord | None) -> float | None:
-    """Return how many requests a second the cell's connections can make at most; null where its server does
+    """Return how many requests a second the cell's connections can make at most; None where its server does
     not wait, where the loop is open, or where that is not known.
     """
     delay_ms = record.settings.get("delay_ms") if record else None
@@ -180,7 +180,7 @@ def generator_share(trial: Trial) -> float:
 
 
 def share_reach(share: float) -> float | None:
-    """Return the factor by which a server's throughput may be higher without the generator on its CPUs; null
+    """Return the factor by which a server's throughput may be higher without the generator on its CPUs; None
     from 95 % on, where nothing is known.
 
     *Definition*: 1 / (1 - ``share``): the same requests cost so much less.
@@ -277,5 +277,5 @@ def _run_queue(recording: Recording) -> Value:
 
 
 def longest_wait_ns(threads: Sequence[WorkerThread]) -> int | None:
-    """Return the longest time that one of the threads was ready and had no CPU; null: it is not known."""
+    """Return the longest time that one of the threads was ready and had no CPU; None: it is not known."""
     return max((one.run_queue_ns for one in threads if one.run_queue_ns is not None), default=None)

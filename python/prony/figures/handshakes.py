@@ -59,7 +59,7 @@ def differing(found: Iterable[tuple[int, Agreed | None]]) -> tuple[AgreedInBlock
 
 
 def agreed_in(recording: Recording | None) -> Agreed | None:
-    """Return what a trial's connections agreed on; null without TLS. Of a generator that does not say so it
+    """Return what a trial's connections agreed on; None without TLS. Of a generator that does not say so it
     is what was asked.
     """
     asked = _asked(recording) if recording else None
@@ -85,7 +85,7 @@ def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def agreed_by_all(found: Iterable[Agreed | None]) -> Agreed | None:
-    """Return what several trials agreed on, together; null: none had TLS."""
+    """Return what several trials agreed on, together; None: none had TLS."""
     known = [one for one in found if one is not None]
     if not known:
         return None

@@ -308,7 +308,7 @@ def _spot(kind: CodeKind, below: Counter[_Stack], total: int, root: str) -> HotS
 
 
 def _inner(below: Counter[_Stack]) -> _Frame | None:
-    """Return the innermost function in which nearly all of these samples are; null: in none."""
+    """Return the innermost function in which nearly all of these samples are; None: in none."""
     depth, found = 0, None
     while True:
         callees: Counter[tuple[str, str]] = Counter()

@@ -1,8 +1,7 @@
 """The error that a program's log ends with: its type, its message, and the lines that show its place.
 
 Python, Perl, Node and Ruby write errors in four ways; each is recognised by its shape, not by names of
-exceptions, plain or in colour. What a stopping server writes after the error is left out. Pure. Must not know
-servers.
+exceptions, plain or in colour. What a stopping server writes after the error is left out. Pure.
 
 >>> log = '''Traceback (most recent call last):
 ...   File "/srv/shop/shop.py", line 3, in <module>
@@ -108,7 +107,7 @@ def plain_lines(log: str) -> list[str]:
 
 
 def last_error(log: str) -> LastError | None:
-    """Return the last error in a log that is not the consequence of another; null when there is none."""
+    """Return the last error in a log that is not the consequence of another; None when there is none."""
     lines = plain_lines(log)
     found = [one for find in (_of_python, _of_node, _of_perl, _of_ruby, _of_waitress) for one in find(lines)]
     found = found or list(_named(lines))

@@ -84,7 +84,7 @@ def decode_histogram(data: bytes) -> Histogram:
 
 
 def read_distribution(found: Distribution | None) -> Times | None:
-    """Return a Recording's distribution; null where the Recording has none (response time in a closed
+    """Return a Recording's distribution; None where the Recording has none (response time in a closed
     loop).
     """
     if found is None:
@@ -202,9 +202,9 @@ def summarise(
 
     The histogram of ``ok`` is merged into.
 
-    *Definition*: with n = ok + censored + failed, percentile p is the value of rank ceil(p n / 100); null
+    *Definition*: with n = ok + censored + failed, percentile p is the value of rank ceil(p n / 100); None
     when n (1 - p/100) < 10 or when that rank is a failed request. Values never leave [min, max], which are
-    exact. Mean and max are null when a request failed.
+    exact. Mean and max are None when a request failed.
     *Assumptions*: values within the histogram's precision (3 significant digits) of the least censored age
     count as exact or as lower bounds alike.
     """
@@ -248,7 +248,7 @@ def nothing_measured(summary: LatencySummary, population: str) -> str:
 def latency_summaries(
     recording: Recording, percentiles: Collection[str] = _ALL
 ) -> dict[tuple[str, str], LatencySummary | None]:
-    """Return the summaries by (population, kind), such as ("ok", "response"); response is null in a closed
+    """Return the summaries by (population, kind), such as ("ok", "response"); response is None in a closed
     loop, where "all" service times are those of every request, and not only of those that were sent.
     ``percentiles``: those that are taken, by name.
     """
@@ -404,7 +404,7 @@ def _status(name: str, one: StatusFigures, whole: int) -> LoadStatus:
 def _of_replies(
     valid: Distribution | None, carried: Distribution | None, other: Distribution | None
 ) -> dict[str, LatencySummary | None]:
-    """Return the summaries of valid replies, and of all; null where there are none."""
+    """Return the summaries of valid replies, and of all; None where there are none."""
     own, more, bad = (read_distribution(one) or EMPTY for one in (valid, carried, other))
     # A summary merges into the histogram of its first, so the first is taken before.
     ok = summarise(own) if own.count else None

@@ -2,7 +2,7 @@
 
 Each figure is known as a range: a percentile among requests that were given up is a lower bound, and a
 generator that may have been the limit has shown times that are too long, or a rate, CPU and errors that are
-too low. The condition holds, or does not hold, when it does so in the whole range. Must not know reports.
+too low. The condition holds, or does not hold, when it does so in the whole range.
 
 >>> condition = parse_load_condition("p99 of ok > 50ms")
 >>> condition.metrics, condition.shown(42e6, 42e6), condition.shown(42e6, inf)
@@ -100,7 +100,7 @@ def judge_condition(
     is_limited: bool,
 ) -> ConditionResult:
     """Return whether a condition holds for a load. ``is_limited``: the generator may have been the limit;
-    ``metrics``: what was measured with the load beside it too, null for nothing.
+    ``metrics``: what was measured with the load beside it too, None for nothing.
 
     *Definition*: a latency at or beyond the percentile from which requests were given up counts as any value
     from it on; with a limited generator it, and any other time, as any value up to it in an open loop, and as
@@ -126,7 +126,7 @@ def judge_condition(
 
 def _least(recording: Recording, metric: str) -> float | None:
     """Return the least that an infinite latency may have been: what it is without the generator's own
-    failures, perhaps infinite all the same; null where that is not known.
+    failures, perhaps infinite all the same; None where that is not known.
     """
     value = load_metrics(replace(recording, account=without_own_failures(recording.account)))[metric]
     if isinstance(value, Missing):

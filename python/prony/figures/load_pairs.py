@@ -131,7 +131,7 @@ def _widening(ratios: Sequence[float]) -> float | None:
 
 
 def resemblance(ratios: Sequence[float]) -> Resemblance | None:
-    """Return how log ratios resemble their neighbours; null below five.
+    """Return how log ratios resemble their neighbours; None below five.
 
     *Definition*: the correlation is that of `dependence.shown_by`, and the most that is allowed for 4 / n
     more, between 0 and 0.9. The widening is `dependence.of_mean` of that. Windows of one server process

@@ -1,12 +1,12 @@
 """The differences that a machine shows where there are none: the same subject under two names.
 
 The A/A differences test the whole procedure (how many verdicts are false) and the machine (how large a
-difference by chance may be). Must not know where floors are kept.
+difference by chance may be).
 
 The whole procedure on trials whose names were drawn again: how often it separates what is equal.
 
 Within a block, trials of one subject under several names may swap their names. Each such study is judged as
-any other, with its leader chosen from it, all pairs and the margin. Must not know archives.
+any other, with its leader chosen from it, all pairs and the margin.
 
 >>> found = rerandomised({"A": dict.fromkeys(range(5), 0.0), "B": dict.fromkeys(range(5), 0.0)}, Terms())
 >>> found.false, found.studies
@@ -124,7 +124,7 @@ def rerandomised(
     procedure: Callable[[Logs, Terms], Judged] = judged_equals,
     studies: int = STUDIES,
 ) -> Rerandomised | None:
-    """Return what ``procedure`` makes of ``studies`` studies, from logarithms by name and block; null below
+    """Return what ``procedure`` makes of ``studies`` studies, from logarithms by name and block; None below
     two names or five blocks that all names have.
 
     *Definition*: in each block, the names are drawn again for its values, all orders equally likely.
@@ -221,7 +221,7 @@ class SelfTest:
 
     @of_json.shown
     def shown(self) -> bool | None:
-        """Whether at most 5 % are shown to be false, or more; null where neither is, as with few studies."""
+        """Whether at most 5 % are shown to be false, or more; None where neither is, as with few studies."""
         if self.studies < LEAST_STUDIES:
             return None
         low, high = clopper_pearson(self.false, self.studies, 2 * _LEVEL)
@@ -253,7 +253,7 @@ def self_test(
     metric: str, load: str, tables: Sequence[Logs], blocks: int, *, is_real: bool = True
 ) -> SelfTest | None:
     """Return what studies of ``blocks`` blocks show of one subject under several names, or of several such
-    subjects, from logarithms by name and block; null when none has so many.
+    subjects, from logarithms by name and block; None when none has so many.
 
     ``is_real``: consecutive blocks make studies of all names. Otherwise only permutations are read.
 

@@ -1,6 +1,6 @@
 """Objectives: conditions that a server should meet, such as ``p99 < 50ms, errors < 0.1%``.
 
-Pure: text to conditions, and whether a value keeps one. Must not know how a trial is run.
+Pure: text to conditions, and whether a value keeps one.
 
 >>> latency, errors = parse_objective("p99 < 50ms, errors < 0.1%").conditions
 >>> latency.holds(42e6), errors.holds(0.01)
@@ -78,7 +78,7 @@ class Condition:
         return _COMPARED[self.operator](value, self.limit)
 
     def shown(self, low: float, high: float) -> bool | None:
-        """Return whether the condition holds for all values from ``low`` to ``high``, for none, or null."""
+        """Return whether the condition holds for all values from ``low`` to ``high``, for none, or None."""
         at_low, at_high = self.holds(low), self.holds(high)
         return at_low if at_low == at_high else None
 

@@ -1,7 +1,6 @@
 """Planted effects, whose size is known: how the procedure judges them.
 
 One subject serves the same page, which computes a little longer in some cells: the request says how long.
-Must not know archives or how they are measured.
 
 >>> round(expected_effect("cpu_ns_per_request", 1_250_000.0, 100_000), 3)
 0.08
@@ -73,14 +72,14 @@ class Planted:
 
     @shown
     def bias(self) -> float | None:
-        """The estimated effect less the expected one; null where either is missing."""
+        """The estimated effect less the expected one; None where either is missing."""
         if self.expected is None or self.comparison.effect is None:
             return None
         return self.comparison.effect - self.expected
 
     @shown
     def covers(self) -> bool | None:
-        """Whether the interval holds the expected effect; null where either is missing."""
+        """Whether the interval holds the expected effect; None where either is missing."""
         low, high = self.comparison.low, self.comparison.high
         if self.expected is None or low is None or high is None:
             return None
@@ -88,7 +87,7 @@ class Planted:
 
     @shown_as("right")
     def is_right(self) -> bool | None:
-        """Whether the verdict is right; null where it says nothing."""
+        """Whether the verdict is right; None where it says nothing."""
         return None if self.expected is None else is_right(self.comparison, self.expected, self.margin)
 
 
@@ -158,7 +157,7 @@ def work_path(work_us: int) -> str:
 
 
 def work_us(cell: Cell) -> int | None:
-    """Return how many microseconds of the CPU the cell's requests ask for; null where they ask for none."""
+    """Return how many microseconds of the CPU the cell's requests ask for; None where they ask for none."""
     asked = _WORK.fullmatch(cell.workload.request.path)
     return int(asked[1]) if asked else None
 
@@ -183,7 +182,7 @@ def expected_effect(metric: str, base: float, extra_ns: float) -> float:
 
 
 def is_right(found: Comparison, expected: float, margin: float) -> bool | None:
-    """Return whether a verdict is right for the expected effect; null where it says nothing.
+    """Return whether a verdict is right for the expected effect; None where it says nothing.
 
     *Definition*: higher and lower hold beyond the margin and in their direction, equivalent within it, both
     on the scale of logarithms; a difference that is perhaps trivial holds in its direction.

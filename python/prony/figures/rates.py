@@ -1,7 +1,7 @@
 """Rates and ratios of a Recording. The denominator of every rate is the window.
 
 The share of errors and the rate of errors are of one account, so that no page has two answers: all requests
-of the window, and those that it found open. Must not know latencies.
+of the window, and those that it found open.
 
 >>> is_speed("ok_per_s"), is_speed("error_ratio")
 (True, False)
@@ -42,7 +42,7 @@ def keeps_rate(recording: Recording) -> bool:
 
 
 def rates_of(recording: Recording) -> dict[str, float | None]:
-    """Return the rate metrics by name; null where the window or the requests are missing.
+    """Return the rate metrics by name; None where the window or the requests are missing.
 
     *Definition*: ``ok_per_s``: requests that were answered within the window, whenever they were begun /
     length of the window: what was done in this time. ``attempted_per_s``: requests that were due or begun in

@@ -307,7 +307,7 @@ class ProcessThreads:
 
 
 def busiest_process(trial: Trial) -> ProcessThreads | None:
-    """Return the process that used most CPU in the window; null when threads were not read."""
+    """Return the process that used most CPU in the window; None when threads were not read."""
     length_ns = window_length_ns(window_samples(trial.samples))
     by_pid: dict[int, list[int]] = {}
     for one in trial.threads:

@@ -76,7 +76,7 @@ def paces_by_round(slices: Sequence[Slice]) -> dict[int, float]:
 
 
 def beside_window(slices: Sequence[Slice], recording: Recording | None) -> float | None:
-    """Return the logarithm of a trial's throughput by its rounds over that by its own window; null without
+    """Return the logarithm of a trial's throughput by its rounds over that by its own window; None without
     one of them.
     """
     in_rounds = slice_metrics(slices).get("ok_per_s")
@@ -111,7 +111,7 @@ class Levels:
 
 
 def levels(blocks: Sequence[Sequence[Mapping[int, float]]]) -> Levels | None:
-    """Return the two levels of scatter; null below two blocks, two servers or two rounds in common.
+    """Return the two levels of scatter; None below two blocks, two servers or two rounds in common.
 
     *Definition*: ``blocks``: for each block that all servers share, each server's ``paces_by_round``. Within:
     sqrt(w / r), w the mean square of what is left of a block's logarithms without the means of rounds and of

@@ -2,9 +2,8 @@
 
 *Definition*: with two runs of each side or more as `versus.compared_loads` of two archives: Welch's test on
 the logarithms of the runs' figures. With one, the ratio of both, and an interval from the seconds within the
-loads, which holds nothing of what differs from run to run: there is no verdict.
-*Assumptions*: the loads were the same (`differing_loads`). The effect includes what the machine did between
-them. Must not know files.
+loads, which holds nothing of what differs from run to run: there is no verdict. *Assumptions*: the loads were
+the same (`differing_loads`). The effect includes what the machine did between them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -272,7 +271,7 @@ def _log_ratio(figure: ComparedFigure) -> float:
 
 
 def _effect(figure: ComparedFigure, metric: str, sides: Sequence[SavedLoads]) -> Effect | None:
-    """Return the effect with the error that the seconds show; null where a side has fewer than five.
+    """Return the effect with the error that the seconds show; None where a side has fewer than five.
 
     *Definition*: the ratio of the loads' own figures; the square of its error is the sum over both sides of
     s^2 w^2 / n, with s of the logarithms of its n seconds, and w the widening of `load_pairs.resemblance`

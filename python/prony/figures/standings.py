@@ -51,7 +51,7 @@ def _letter(number: int) -> str:
 
 
 def friedman(blocks: Sequence[Mapping[str, float]]) -> float | None:
-    """Return the p-value of the claim that all subjects are equal, from complete blocks; null below two
+    """Return the p-value of the claim that all subjects are equal, from complete blocks; None below two
     blocks, or with fewer than three subjects.
 
     *Definition*: with ranks r_ij within block i (ties: their mean) and k subjects, (k - 1) times the sum of

@@ -3,7 +3,7 @@ no server, but a mixture of what it was before and after.
 
 A change that every trial shows at the same second is the server's; within one trial it cannot be separated
 from noise. Trials are the replicates, so that noise within a trial may resemble itself as it likes. A stall
-at another second of each trial is no change, however large. Must not know why a server changes its pace.
+at another second of each trial is no change, however large.
 
 >>> rising = [{"rate": [700 + k, 800, 880 - k, 940, 970, 990]} for k in range(5)]
 >>> found = steadiness(rising, 0.02)
@@ -287,7 +287,7 @@ def _kind(found: _Contrast) -> Kind:
 
 
 def _bias(found: _Contrast, parts: "Floats") -> float | None:
-    """Return the window's mean / its end - 1: after the step, or in its last sixth; null where that is 0.
+    """Return the window's mean / its end - 1: after the step, or in its last sixth; None where that is 0.
     Latency is 1 / pace.
     """
     many = parts.shape[1]

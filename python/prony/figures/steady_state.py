@@ -1,8 +1,6 @@
 """How the pace of one window developed: change points on its 1-s series. Whether a subject is steady shows
 over its trials (`steadiness`).
 
-Must not know why a server changes its pace.
-
 >>> found = classify([50.0] * 4 + [100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 101.0])
 >>> found.kind, found.segments[-1].start
 (<Kind.WARM_UP: 'warm-up'>, 4)
@@ -303,7 +301,7 @@ _REACH = 2.0
 
 
 def warm_after(pace: Sequence[float], margin: float) -> int | None:
-    """Return after how many seconds a pace of at least 6 s no longer changes; null: it still does at its end.
+    """Return after how many seconds a pace of at least 6 s no longer changes; None: it still does at its end.
 
     *Definition*: the number of first seconds to leave out, d, that minimises the sum of the squares about the
     mean of the n - d others, over (n - d)^2 (the marginal standard error rule); 0 if the means of both parts

@@ -122,7 +122,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval's width; null without one."""
+        """Half of the interval's width; None without one."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
@@ -186,7 +186,7 @@ class CellSummary:
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
 
     def known(self, metric: str) -> Estimate | None:
-        """Return the estimate of a metric; null where it is missing."""
+        """Return the estimate of a metric; None where it is missing."""
         value = self.metrics[metric]
         return value if isinstance(value, Estimate) else None
 
@@ -203,7 +203,7 @@ class CellSummary:
 
     @shown
     def tls(self) -> Agreed | None:
-        """What the trials that count agreed on with TLS; null without TLS."""
+        """What the trials that count agreed on with TLS; None without TLS."""
         return agreed_by_all(trial.tls for trial in self.counted)
 
     @shown
@@ -213,7 +213,7 @@ class CellSummary:
 
     @shown
     def success_ratio(self) -> float | None:
-        """The share of all requests that were answered as expected; null where nothing was sent."""
+        """The share of all requests that were answered as expected; None where nothing was sent."""
         return None if self.error_ratio is None else 1 - self.error_ratio
 
 
@@ -286,7 +286,7 @@ def _rate_reach(trial: Trial, others: float) -> float:
 
 
 def _busy(trial: Trial) -> float | None:
-    """Return the share of the time of its CPUs that a trial's server was busy; null where it is not known."""
+    """Return the share of the time of its CPUs that a trial's server was busy; None where it is not known."""
     used = trial_metrics(trial)["cpu_percent"]
     if trial.placement is None or not trial.placement.server_cpus or isinstance(used, Missing):
         return None
@@ -382,7 +382,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
 
 
 def lost_trials(ok: int, total: int) -> str | None:
-    """Return how many trials did not count, if they are too many for a figure of speed; else null."""
+    """Return how many trials did not count, if they are too many for a figure of speed; else None."""
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 

@@ -2,7 +2,7 @@
 
 Faults of the subject are data, whatever else happened. After a fault of the generator or of Prony nothing can
 count. A disturbance by the machine invalidates the trial, unless the user accepts it as this machine's usual
-state. Pure. Must not know how a trial is run or repeated.
+state. Pure.
 
 *Source* of disturbances: proc_stat(5); the counters are those of docs/reference/evidence.md, Counters of the
 machine.
@@ -105,7 +105,7 @@ def _generator_fault(recording: Recording | None) -> Fault | None:
 
 
 def off_little(recording: Recording) -> float | None:
-    """Return by which share a recording breaks Little's law; null where it holds, or next to nothing was in
+    """Return by which share a recording breaks Little's law; None where it holds, or next to nothing was in
     flight.
 
     *Definition*: the integral of requests in flight over that of the requests' own times, less one.
@@ -127,7 +127,7 @@ def _together(broke: Fault | None, around: Fault | None, left: str | None) -> Fa
 
 
 def _left(count: int) -> str | None:
-    """Return what the processes that could not be killed are; null: there is none."""
+    """Return what the processes that could not be killed are; None: there is none."""
     if not count:
         return None
     processes = "process that" if count == 1 else "processes that"
@@ -260,7 +260,7 @@ def _groups_cpu_ns(counters: Mapping[str, int]) -> int:
 
 
 def environment_fault(trial: Trial) -> Fault | None:
-    """Return the disturbance that invalidates a trial; null: none is known.
+    """Return the disturbance that invalidates a trial; None: none is known.
 
     >>> from prony.model.trial import Ok, TrialRole
     >>> asleep = {"machine.suspended_ns": 3_000_000_000}
@@ -280,7 +280,7 @@ def environment_fault(trial: Trial) -> Fault | None:
 
 def disturbed_reach(trial: Trial) -> float | None:
     """Return the factor by which a trial's throughput may have been higher without the disturbance that made
-    it invalid; null where that is not known, or there was none.
+    it invalid; None where that is not known, or there was none.
 
     *Definition*: 1 / (1 - s), s the share of the server's CPUs' time that others may have had: all of what
     other programs used beside the generator's own CPUs, or of what the hypervisor took, over the time of the

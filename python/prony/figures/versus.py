@@ -1,6 +1,6 @@
 """One comparison of two sides: subjects of a plan, archives, or loads in turns, in each metric at each load.
 
-Its values are its document: `shapes.encode` writes them. Must not know archives or the command line.
+Its values are its document: `shapes.encode` writes them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -318,7 +318,7 @@ def _figure(match: Match, metric: str, asked: _Asked, found: Comparison | None) 
 
 
 def then_of(loads: Iterable[ComparedLoad], more: str) -> str | None:
-    """Return ``more``, which may decide it, where a comparison is open that blocks can decide; else null."""
+    """Return ``more``, which may decide it, where a comparison is open that blocks can decide; else None."""
     found = (one.deciding for one in loads)
     verdicts = [one[1].comparison.verdict for one in found if one and one[1].comparison]
     return more if any(one in OPEN for one in verdicts) else None

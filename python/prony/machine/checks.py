@@ -119,7 +119,7 @@ def share_of_time(name: str, found: float | None, most: float, command: str) -> 
 
 
 def file_limit(connections: int, hard: int | None, name: str = "open files") -> HostCheck:
-    """Check that a process may open this many connections; ``hard`` null: no limit.
+    """Check that a process may open this many connections; ``hard`` None: no limit.
 
     If one table of descriptors is too small for all, each thread of the generator gets its own.
     """
@@ -145,7 +145,7 @@ def _with_wanted(check: HostCheck, wanted: str) -> HostCheck:
 
 
 def tasks(wanted: int, of_user: int | None, of_group: int | None) -> HostCheck:
-    """Check that this many processes may be started, by the limits of user and group; null: no limit."""
+    """Check that this many processes may be started, by the limits of user and group; None: no limit."""
     wanted += _SPARE_TASKS
     most = min((limit for limit in (of_user, of_group) if limit is not None), default=None)
     level: Level = "ok" if most is None or most >= wanted else "fail"
@@ -187,7 +187,7 @@ def port_turnover(
 ) -> HostCheck:
     """Check that ports become free as fast as connections are opened.
 
-    ``new_per_s`` 0: all connections are kept; null: not known before the load. ``reuse``: tcp_tw_reuse; null:
+    ``new_per_s`` 0: all connections are kept; None: not known before the load. ``reuse``: tcp_tw_reuse; None:
     not known. ``count``: how many ports there are.
     """
     name = "ports in TIME_WAIT"
@@ -209,7 +209,7 @@ def port_turnover(
 def time_wait_left(found: int | None, count: int, own_network: bool, reuse: int | None) -> HostCheck:
     """Check that no earlier measurement has left connections that keep ports on the network of this one.
 
-    ``count``: how many ports there are; ``reuse``: tcp_tw_reuse; null: not known.
+    ``count``: how many ports there are; ``reuse``: tcp_tw_reuse; None: not known.
     """
     name, wanted = "left in TIME_WAIT", f"{format_count(count // 10)} or less"
     if own_network:
@@ -249,7 +249,7 @@ def backlogs(wanted: Mapping[str, int], somaxconn: int | None) -> HostCheck:
 
 
 def tracking(connections: int, count: int | None, most: int | None) -> HostCheck:
-    """Check that the firewall's table has room; null: it is not in use, or not known."""
+    """Check that the firewall's table has room; None: it is not in use, or not known."""
     name, wanted = "connection tracking", f"{format_count(2 * connections)} free"
     if count is None or most is None:
         return HostCheck(name, "ok", "not in use", wanted)
@@ -312,7 +312,7 @@ class KernelMessage:
 
 
 def parse_message(record: str) -> KernelMessage | None:
-    """Return the message of a record; null when a program wrote it.
+    """Return the message of a record; None when a program wrote it.
 
     *Errors*: ValueError when it is not a record.
     """
@@ -325,7 +325,7 @@ def parse_message(record: str) -> KernelMessage | None:
 def kept_of(records: Iterable[str | None]) -> Json:
     """Return the first hundred of the kernel's messages, and how many more there were.
 
-    A null record stands for records that the kernel overwrote before they were read: it does not say how
+    A None record stands for records that the kernel overwrote before they were read: it does not say how
     many.
     """
     found = list(records)
@@ -356,7 +356,7 @@ class KernelLog:
         return kept_of(self._records())
 
     def _records(self) -> Iterator[str | None]:
-        """Yield each record; null where the kernel has overwritten some."""
+        """Yield each record; None where the kernel has overwritten some."""
         while True:
             try:
                 data = os.read(self._descriptor, _RECORD_BYTES)

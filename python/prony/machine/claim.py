@@ -3,7 +3,7 @@
 The claim is a socket with an abstract name (unix(7)): all users of the machine share it, it needs no file,
 and the kernel removes it when the process that holds it ends. Anybody can hold such a name, so root does not
 rely on it alone: it also locks a file in a folder that only root can enter, and a name that another user
-holds does not stop it. Must not know what is measured.
+holds does not stop it.
 """
 
 import contextlib

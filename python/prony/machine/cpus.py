@@ -1,7 +1,5 @@
 """The CPUs that this process may use, and the cores they belong to.
 
-Must not know what runs there.
-
 >>> Cpu(3, 1).core
 1
 """

@@ -1,7 +1,7 @@
 """The facts of this machine that decide whether two measurements are comparable.
 
-Each item is a value or ``{"missing": reason}``. `prony.figures.drift` says which must agree before
-archives are compared without pairs. Must not know archives or reports.
+Each item is a value or ``{"missing": reason}``. `prony.figures.drift` says which must agree before archives
+are compared without pairs.
 
 >>> sorted(fingerprint().free)[:4]
 ['activity', 'boot', 'cgroup', 'container']
@@ -61,7 +61,7 @@ def fingerprint(
 ) -> Fingerprint:
     """Return all facts that a measurement may depend on.
 
-    ``environment`` null: this process's. ``seen``: what the machine did just now; null: watch it for a
+    ``environment`` None: this process's. ``seen``: what the machine did just now; None: watch it for a
     quarter of a second. ``forced``: the checks that failed and were overridden, in words.
     """
     cpu = processor()

@@ -1,6 +1,6 @@
 """Whether this machine is fit to measure now, and the commands that fix what is not.
 
-Reads the machine and leaves the judgement to `prony.machine.checks`. Must not know how the checks are shown.
+Reads the machine and leaves the judgement to `prony.machine.checks`.
 
 >>> preflight(Demand(connections=10))[0].name
 'CPUs'
@@ -67,7 +67,7 @@ _OTHER_LOAD = 0.05
 
 
 def preflight(demand: Demand | None = None, seen: Activity | None = None) -> list[HostCheck]:
-    """Return all checks. ``seen`` null: watch for a quarter of a second what else runs."""
+    """Return all checks. ``seen`` None: watch for a quarter of a second what else runs."""
     asked = demand or Demand()
     now = seen or watch_machine()
     return [

@@ -1,7 +1,5 @@
 """Facts from files: a value, or the reason why it is missing.
 
-Must not know what a fact means.
-
 >>> read_fact(Path("/no/such/file"))
 {'missing': 'cannot read `/no/such/file`: No such file or directory'}
 """
@@ -32,7 +30,7 @@ def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:
 
 
 def read_text(path: Path) -> str | None:
-    """Return a file's text, stripped; null when it cannot be read."""
+    """Return a file's text, stripped; None when it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
@@ -48,6 +46,6 @@ def found_in(folder: Path, pattern: str) -> list[Path]:
 
 
 def read_number(path: Path) -> int | None:
-    """Return the number that a file holds; null when there is none."""
+    """Return the number that a file holds; None when there is none."""
     text = read_text(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None

@@ -1,8 +1,8 @@
 """The central types: what is measured, how, and what came of it.
 
-Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them
-from it. Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Prony imports each type from its
-module; a script finds it here too. Must not know catalogue, archive or engine.
+Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them from
+it. Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Prony imports each type from its
+module; a script finds it here too.
 
 >>> from prony.model.workload import DurationStop, OpenLoop, Workload
 >>> Workload(loop=OpenLoop(rate_per_s=550.0), stop=DurationStop(10_000_000_000)).describe()

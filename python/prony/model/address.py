@@ -1,4 +1,4 @@
-"""Where a subject listens, and what is spoken there. Must not know what listens.
+"""Where a subject listens, and what is spoken there.
 
 >>> Address("127.0.0.1", 8080).url
 'http://127.0.0.1:8080'
@@ -73,7 +73,7 @@ class TlsCipher(StrEnum):
 
     @property
     def key(self) -> TlsKey | None:
-        """The only key with which it can be spoken; null: any, as with TLS 1.3."""
+        """The only key with which it can be spoken; None: any, as with TLS 1.3."""
         return next((key for word, key in _KEY_OF_CIPHER.items() if f"_{word}_" in self.value), None)
 
     @property

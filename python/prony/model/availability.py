@@ -1,4 +1,4 @@
-"""Whether something can be measured on a machine. Must not know how that is found out, nor its words.
+"""Whether something can be measured on a machine.
 
 >>> Availability.lacking("wrk").is_here, READY.is_here
 (False, True)

@@ -1,7 +1,5 @@
 """What a published experiment said, in a form that a repeat of it can test.
 
-Must not know how a claim is tested (analysis.claims).
-
 >>> Needs(server_cpus=2).blocks
 5
 """

@@ -1,4 +1,4 @@
-"""One request, and the replies that an app must give. Must not know who sends it, or when.
+"""One request, and the replies that an app must give.
 
 >>> Check(Request(path="/hello"), status=200).request.method
 'GET'
@@ -81,7 +81,7 @@ def is_path(text: str) -> bool:
 
 
 def status_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
-    """Return the ranges of statuses in a list such as ``200,204,3xx``, both ends included; null: it is none.
+    """Return the ranges of statuses in a list such as ``200,204,3xx``, both ends included; None: it is none.
 
     >>> status_ranges("200,3xx"), status_ranges("99")
     (((200, 200), (300, 399)), None)
@@ -93,7 +93,7 @@ def status_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
 
 
 def status_alone(ranges: Sequence[tuple[int, int]]) -> int | None:
-    """Return the status that ranges are, which every generator can check; null: they are more, or none.
+    """Return the status that ranges are, which every generator can check; None: they are more, or none.
 
     >>> status_alone(((200, 200),)), status_alone(((300, 399),))
     (200, None)
@@ -117,7 +117,7 @@ def is_header_value(text: str) -> bool:
 
 
 def fault_of(request: Request) -> tuple[str, str] | None:
-    """Return the field of a request that nobody could type, and what was expected there; null: none.
+    """Return the field of a request that nobody could type, and what was expected there; None: none.
 
     Generators get requests as arguments, in files and in scripts: a path without `/` would change the host,
     and a line break would begin another request.

@@ -1,7 +1,7 @@
 """What was learnt beside figures, of machines, runs, subjects and trials: what is read of it has a type here.
 
 An archive keeps these objects free: keys that nobody here reads are kept in ``free`` as they are. Null: not
-known. Must not know who finds them out.
+known.
 
 >>> fingerprint = Fingerprint({"kernel": {"release": "6.1"}})
 >>> fingerprint.fact("kernel", "release"), fingerprint.fact("cpu", "model")
@@ -164,7 +164,7 @@ class GeneratorFitness:
     made_unix_s: int
 
     def ceiling(self, connections: int, threads: int) -> float | None:
-        """Return the ceiling with at least so many connections; null beyond those, and with several threads.
+        """Return the ceiling with at least so many connections; None beyond those, and with several threads.
 
         >>> GeneratorFitness(Fitness.FIT, (), {"10": 5e4, "100": 6e4}, 0).ceiling(20, 1)
         60000.0

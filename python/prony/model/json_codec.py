@@ -1,7 +1,7 @@
 """JSON as frozen dataclasses and back: a field's type says what is expected there, and nothing else passes.
 
 A whole number is at least 0. A key that is not there reads as the field's default, or as null where that is
-allowed; keys that no field names are left out. Pure. Must not know what it decodes.
+allowed; keys that no field names are left out. Pure.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _decoder(kind: Any) -> _Decoder:
 
 
 def _one_of(kinds: tuple[Any, ...]) -> _Decoder:
-    """Return what decodes one of several: null or a type, or objects with a ``kind`` each."""
+    """Return what decodes one of several: None or a type, or objects with a ``kind`` each."""
     if NoneType in kinds:
         rest = tuple(kind for kind in kinds if kind is not NoneType)
         return _or_null(_decoder(rest[0]) if len(rest) == 1 else _one_of(rest))
@@ -245,7 +245,7 @@ def _mapping(key: _Decoder, inner: _Decoder) -> _Decoder:
 
 
 def _placed(inner: _Decoder, value: object, *path: str) -> Any:
-    """Return what is decoded; what is wrong with it lies at ``path``. What is not there reads as null."""
+    """Return what is decoded; what is wrong with it lies at ``path``. What is not there reads as None."""
     try:
         return inner(None if value is _NOTHING else value)
     except ShapeError as error:

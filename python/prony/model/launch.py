@@ -1,7 +1,5 @@
 """What to start: the exact processes, their order, when they are ready, their roles, how to stop them.
 
-Must not know the catalogue that they come from, or the sandbox that starts them.
-
 >>> frontend = Launch(("proxy",), Address("127.0.0.1", 8000), name="frontend")
 >>> Launch(("server",), Address("127.0.0.1", 8001), frontend=frontend).entrance.port
 8000

@@ -105,5 +105,5 @@ class GeneratorVerdict:
 
     @property
     def strongest(self) -> Limit | None:
-        """What says it most clearly; null where nothing does."""
+        """What says it most clearly; None where nothing does."""
         return self.evidence[0] if self.evidence else None

@@ -1,4 +1,4 @@
-"""What monitors observe of a subject and its machine while it runs. Must not know trials or monitors.
+"""What monitors observe of a subject and its machine while it runs.
 
 CPU times are cumulative nanoseconds; monotonic stamps are CLOCK_MONOTONIC.
 

@@ -1,7 +1,5 @@
 """What to measure: cells, their repeats, and how their figures will be judged.
 
-Must not know the order of the trials, or how a plan is written.
-
 >>> Precision(0.02).looks
 (10, 15, 20)
 """
@@ -115,7 +113,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def _most(limits: Iterable[_Number | None]) -> _Number | None:
-    """Return the largest limit; null is none, and larger than any."""
+    """Return the largest limit; None is none, and larger than any."""
     known: list[_Number] = []
     for one in limits:
         if one is None:

@@ -1,8 +1,7 @@
 """What came of a load: a Recording, as every generator's border gives it and every archive holds it.
 
 docs/reference/engine-wire.md says what each field means. Null: this generator does not measure it. Times are
-nanoseconds; ``*_unix_ns`` are wall-clock stamps, other stamps CLOCK_MONOTONIC. Must not know which generator
-it was.
+nanoseconds; ``*_unix_ns`` are wall-clock stamps, other stamps CLOCK_MONOTONIC.
 
 >>> decode_recording({"loop": "closed"})
 Traceback (most recent call last):
@@ -186,7 +185,7 @@ class Window:
 
     @property
     def length_ns(self) -> int | None:
-        """From the opening to the close; null when it never opened or has no length."""
+        """From the opening to the close; None when it never opened or has no length."""
         return _between(self.open_ns, self.close_ns)
 
     @shown
@@ -196,7 +195,7 @@ class Window:
 
     @property
     def drained_length_ns(self) -> int | None:
-        """From the opening to the end of the drain, where there was one; null as ``length_ns``."""
+        """From the opening to the end of the drain, where there was one; None as ``length_ns``."""
         return _between(self.open_ns, self.drained_ns or self.close_ns)
 
 

@@ -1,4 +1,4 @@
-"""Where subjects run: how they are isolated, and on which CPUs. Must not know what runs there.
+"""Where subjects run: how they are isolated, and on which CPUs.
 
 >>> Placement(server_cpus=(0,), generator_cpus=(1,)).shared
 False

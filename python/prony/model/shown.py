@@ -2,7 +2,7 @@
 What a value is made of is what its JSON has: there is no second list of keys.
 
 Units stand in names; what is not there is null, or an object with the reason. Unlike `shapes.encode` it
-writes every key, and nothing reads it back. Must not know what it writes.
+writes every key, and nothing reads it back.
 
 >>> from dataclasses import dataclass, field
 >>> from prony.model.json_codec import at

@@ -1,4 +1,4 @@
-"""What is measured: an app, the server around it, perhaps a frontend before it. Must not know any load.
+"""What is measured: an app, the server around it, perhaps a frontend before it.
 
 >>> Frontend("nginx", "keepalive").name
 'nginx-keepalive'

@@ -1,9 +1,9 @@
-"""The result of one measurement of one cell. Must not know how it was made or where it is kept.
+"""The result of one measurement of one cell.
 
 >>> Failed(FailureStage.START, "the port is taken").stage
 <FailureStage.START: 'start'>
 
-What spoils a trial that is not the subject's doing. Must not know how it is found, nor its words.
+What spoils a trial that is not the subject's doing.
 
 >>> Fault(FaultKind.OTHER_LOAD, share=0.26).kind.is_of_environment
 True
@@ -91,7 +91,7 @@ Parts = tuple[Literal["ok", "failed", "invalid"], FailureStage | None, str | Non
 
 
 def outcome_parts(outcome: Outcome) -> Parts:
-    """Return the name of an outcome, the stage at which it failed, and its reason; null where it has none."""
+    """Return the name of an outcome, the stage at which it failed, and its reason; None where it has none."""
     match outcome:
         case Ok():
             return "ok", None, None

@@ -1,4 +1,4 @@
-"""The load of a trial, and the generator that makes it. Must not know the subject.
+"""The load of a trial, and the generator that makes it.
 
 >>> Workload(ClosedLoop(100), CountStop(5000)).describe()
 'closed loop, 100 connections, 5000 requests'
@@ -218,7 +218,7 @@ class Mix:
 
 
 def fault_of_mix(mix: Mix) -> tuple[str, object] | None:
-    """Return what was expected of a mix, and what it has instead; null: it is sound.
+    """Return what was expected of a mix, and what it has instead; None: it is sound.
 
     >>> fault_of_mix(Mix((MixPath("/"), MixPath("/cart", 0))))
     ('a weight from 0.0001 to 100000000', 0)
@@ -256,7 +256,7 @@ class UserGroup:
 
 
 def fault_of_groups(groups: Sequence[UserGroup]) -> tuple[str, object] | None:
-    """Return what was expected of the groups of a load, and what they have instead; null: they are sound.
+    """Return what was expected of the groups of a load, and what they have instead; None: they are sound.
 
     >>> fault_of_groups((UserGroup("far", 1),))
     ('2 to 32 groups', 1)

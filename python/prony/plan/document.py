@@ -1,7 +1,6 @@
 """What a study's file may say: the types of its public keys.
 
-Shape and types only; rules that involve several parts are in `catalog.studies.check`. Must not know the
-catalogue, or how a document is used.
+Shape and types only; rules that involve several parts are in `catalog.studies.check`.
 
 >>> WorkloadDocument(loop="closed", connections=10).engines
 ()

@@ -1,6 +1,6 @@
 """A workload in the engine's own terms: docs/reference/engine-wire.md.
 
-Uses only the list of wires of the compiled engine. Must not know how an engine is run.
+Uses only the list of wires of the compiled engine.
 
 >>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
 >>> spec["threads"], spec["workload"]["stop"]
@@ -25,7 +25,7 @@ def to_spec(
     cpus: Sequence[int] | None = None,
     ceiling_per_s: float | None = None,
 ) -> Json:
-    """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
+    """Return the specification of a run. ``cpus``: workers are pinned to these; None: not pinned.
     ``ceiling_per_s``: what such a generator can reach on this machine, if known.
 
     *Errors*: EngineError for an address that the engine cannot connect to, or that has no streams.

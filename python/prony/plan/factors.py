@@ -2,8 +2,7 @@
 
 A *factor* is a setting with several values, a *level* one of them. Its key is the setting's name for a
 setting of the server (``workers``), else it begins with what it is a setting of (``nginx.workers``,
-``sandbox.memory``, ``env.POOL``). All subjects of a grid run in the same blocks. Pure. Must not know how a
-setting is typed, or what a catalogue has.
+``sandbox.memory``, ``env.POOL``). All subjects of a grid run in the same blocks. Pure.
 
 >>> [dict(one) for one in combinations({"workers": (2, 4), "threads": 8})]
 [{'workers': 2, 'threads': 8}, {'workers': 4, 'threads': 8}]

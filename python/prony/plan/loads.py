@@ -1,6 +1,6 @@
 """The loads of a study's document, as a profile changes them, on a server with one app.
 
-Pure. Must not know subjects or claims.
+Pure.
 
 >>> from prony.plan.document import WorkloadDocument
 >>> [engine.name for engine in engines_of(WorkloadDocument(loop="open", rate=5), EngineChoice("wrk"))]
@@ -126,7 +126,7 @@ def asking(load: Workload, app: App, request: Request | None, paths: Sequence[Mi
 
 
 def _expected(checks: Sequence[Check], requests: Sequence[Request]) -> Check | None:
-    """Return the reply that all requests must get; null where the contract does not say the same of each.
+    """Return the reply that all requests must get; None where the contract does not say the same of each.
 
     A reply is checked against the contract only when the request is one of the contract's.
     """

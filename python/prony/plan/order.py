@@ -1,6 +1,6 @@
 """In which order a plan's trials run, and what is randomised in each of them without being tested.
 
-Pure: the same plan gives the same turns in every run. Must not know how a trial is run.
+Pure: the same plan gives the same turns in every run.
 
 >>> Position(block=2, position=0).role
 <TrialRole.SUBJECT: 'subject'>

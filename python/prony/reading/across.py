@@ -1,7 +1,5 @@
 """Sessions of one plan beside each other, from one archive or from several.
 
-Must not know words, or how an archive is read.
-
 The sessions of a study: stretches of measuring on one machine, one day after the other.
 
 What differs between sessions (the weather of a machine, its neighbours, its updates) is not in an interval
@@ -102,7 +100,7 @@ class SameLoad:
         return tuple(dict.fromkeys((self.metric, tail, *_BESIDE)))
 
     def figures(self, metric: str) -> Mapping[str, tuple[Estimate | None, ...]]:
-        """Return each subject's estimates, one for each edition; null where there is none."""
+        """Return each subject's estimates, one for each edition; None where there is none."""
         return {name: tuple(_estimate(cell, metric) for cell in row) for name, row in self.cells.items()}
 
 
@@ -128,7 +126,7 @@ def known(row: Iterable[CellSummary | None], metric: str) -> list[float]:
 
 
 def change(row: Iterable[CellSummary | None], metric: str) -> float | None:
-    """Return the last known mean of a subject over its first, less 1; null below two."""
+    """Return the last known mean of a subject over its first, less 1; None below two."""
     found = known(row, metric)
     return found[-1] / found[0] - 1 if len(found) > 1 and found[0] else None
 
@@ -204,7 +202,7 @@ class LoadOver:
 
     @shown
     def metrics(self) -> Mapping[str, Mapping[str, tuple[Estimate | None, ...]]]:
-        """For each metric that a page draws, by subject, the estimate of each session, or null."""
+        """For each metric that a page draws, by subject, the estimate of each session, or None."""
         return self.same.by_metric
 
     @property

@@ -1,7 +1,5 @@
 """The answer in short, as values: the subjects under the one load that matters most, ranked, with what is
 known to limit each.
-
-Must not know words.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +50,7 @@ class Ratio:
 
     @property
     def ends(self) -> tuple[tuple[str, float], tuple[str, float]] | None:
-        """The interval, or of too few sessions their range, by the names of its ends; null without both."""
+        """The interval, or of too few sessions their range, by the names of its ends; None without both."""
         if self.low is not None and self.high is not None:
             return ("low", self.low), ("high", self.high)
         if self.least is not None and self.most is not None:
@@ -203,7 +201,7 @@ class StudyReport:
 
 
 def brief_of(reading: Reading) -> Brief | None:
-    """Return the short answer of a study; null for a plan without cells.
+    """Return the short answer of a study; None for a plan without cells.
 
     *Definition*: the main load is one that verdicts were planned for; of several, the one under which most
     subjects qualify, and of these the heaviest.

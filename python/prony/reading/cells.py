@@ -1,7 +1,5 @@
 """A cell with all that a report says of it: its figures, and what they were derived from.
 
-Must not know words.
-
 What the windows of cells show beside their figures: whether they are steady, full queues, replacements.
 """
 
@@ -39,7 +37,7 @@ _NEARLY_FULL = 0.9
 
 def coarsest(cells: Iterable[CellSummary], below_s: float = inf) -> tuple[CellSummary, Steadiness] | None:
     """Return, of the steady cells with windows of fewer seconds, the one that might hide the largest change;
-    null without any.
+    None without any.
     """
     found = [(cell, cell.steadiness) for cell in cells if not isinstance(cell.steadiness, Missing)]
     steady = [(cell, one) for cell, one in found if one.is_steady and one.seconds < below_s]
@@ -47,7 +45,7 @@ def coarsest(cells: Iterable[CellSummary], below_s: float = inf) -> tuple[CellSu
 
 
 def unknown_pace(cells: Iterable[CellSummary]) -> str | None:
-    """Return why it is not known of any cell whether it was steady, the most frequent reason; null where it
+    """Return why it is not known of any cell whether it was steady, the most frequent reason; None where it
     is known of some cell.
     """
     states = [cell.steadiness for cell in cells if cell.ok]
@@ -119,7 +117,7 @@ class MeasuredCell:
 
     @shown
     def by_block(self) -> Mapping[int, Mapping[str, float | None]]:
-        """The value of each metric in each trial that counts, by block; null where missing."""
+        """The value of each metric in each trial that counts, by block; None where missing."""
         return {
             block: {name: or_null(value) for name, value in metrics.items()}
             for block, metrics in self.summary.by_block.items()
@@ -182,12 +180,12 @@ class MeasuredCell:
 
     @shown
     def other_paths(self) -> OtherPaths | None:
-        """The paths that the table of paths leaves out, together; null: it has all."""
+        """The paths that the table of paths leaves out, together; None: it has all."""
         return other_paths(self.paths, self.shown_paths)
 
 
 def or_null(value: Value) -> float | None:
-    """Return a value; null where it is missing."""
+    """Return a value; None where it is missing."""
     return None if isinstance(value, Missing) else value
 
 

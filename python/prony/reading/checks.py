@@ -107,7 +107,7 @@ def effect_of_order(
     trials: Sequence[TrialFigures], placed: Sequence[Placed], margin: float
 ) -> Comparison | None:
     """Return how subjects' trials that ran last in their block compare with those that ran first, in the
-    metrics that decide, more being better; null where there are too few. ``placed``: of each trial.
+    metrics that decide, more being better; None where there are too few. ``placed``: of each trial.
 
     *Definition*: a trial weighs 1 / (s^2 + m^2), with s the spread of its cell and m the median of these.
     """
@@ -173,7 +173,7 @@ def calibration_trials(trials: Iterable[TrialFigures]) -> tuple[Calibrated, ...]
 
 
 def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations | None:
-    """Return what the calibration shows of the machine during the study; null without one.
+    """Return what the calibration shows of the machine during the study; None without one.
 
     *Definition*: the drift is that of the blocks: calibrations of one block share its state, and three of
     them are not three witnesses.

@@ -1,7 +1,4 @@
-"""Failures, and whether they are more frequent than elsewhere: trials of a subject, requests by kind.
-
-Must not know groups or words.
-"""
+"""Failures, and whether they are more frequent than elsewhere: trials of a subject, requests by kind."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,7 +68,7 @@ def by_cause(trials: Iterable[TrialFigures]) -> tuple[tuple[Cause, tuple[TrialFi
 
 
 def _fault(trial: TrialFigures) -> Fault | None:
-    """Return the fault that makes a trial not valid; null if it has no figure."""
+    """Return the fault that makes a trial not valid; None if it has no figure."""
     fault = trial.fault
     if fault is None or figure_of(fault) is None:
         return None
@@ -79,7 +76,7 @@ def _fault(trial: TrialFigures) -> Fault | None:
 
 
 def figure_of(fault: Fault) -> float | None:
-    """Return the figure of a fault; null where its kind has none."""
+    """Return the figure of a fault; None where its kind has none."""
     return fault.share if fault.slept_ns is None else fault.slept_ns
 
 
@@ -188,7 +185,7 @@ class Repeated:
 
 
 def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
-    """Return which of all ``trials`` were repeated at the end of their block; null where none was."""
+    """Return which of all ``trials`` were repeated at the end of their block; None where none was."""
     last = {(trial.cell_id, trial.block, trial.role): trial for trial in trials}
     thrown = [
         trial
@@ -212,7 +209,7 @@ class Attempts:
 
 
 def search_attempts(trials: Sequence[TrialFigures]) -> Attempts | None:
-    """Return what the trials of a search suffered; null without a search."""
+    """Return what the trials of a search suffered; None without a search."""
     own = [trial for trial in trials if trial.role is TrialRole.FIND_RATE]
     disturbed = [one for one in map(_as_invalid, own) if isinstance(one.outcome, Invalid)]
     return Attempts(len(own), len(disturbed), _most_first(disturbed)) if own else None

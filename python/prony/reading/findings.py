@@ -1,7 +1,4 @@
-"""The findings of the rules for each subject, and those that several subjects share.
-
-Must not know words.
-"""
+"""The findings of the rules for each subject, and those that several subjects share."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

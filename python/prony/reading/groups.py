@@ -1,7 +1,5 @@
 """The cells of a study that may be compared, and the best of them: a group for each load, generator and
 sandbox.
-
-Must not know how trials that do not count are reported.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,7 +85,7 @@ class Group:
     @shown
     def most_per_s(self) -> float | None:
         """How many requests a second the connections of a closed loop make at most on a server that waits
-        before each reply; null where it does not, or that is not known.
+        before each reply; None where it does not, or that is not known.
         """
         return self.cells[0].most_per_s
 
@@ -105,7 +103,7 @@ def groups_of(
     takes_unsteady: bool = False,
 ) -> tuple[Group, ...]:
     """Return the plan's cells in groups, with the ``trials`` of its subjects. ``agreed``: the rules for
-    comparisons, null for those of `agreed_terms`; ``takes_unsteady``: those whose pace was not steady enter
+    comparisons, None for those of `agreed_terms`; ``takes_unsteady``: those whose pace was not steady enter
     verdicts too.
     """
     compares_generators = _compares_generators(plan)
@@ -300,7 +298,7 @@ class UnequalReplies:
 
 # D32 of the causes: a note of the report for each load, and beside the limit of each subject.
 def unequal_replies(cells: Iterable[CellSummary]) -> UnequalReplies | None:
-    """Return the two of them that differ most; null where none is more than a tenth larger than another."""
+    """Return the two of them that differ most; None where none is more than a tenth larger than another."""
     sizes = _sizes(cells)
     if not sizes:
         return None

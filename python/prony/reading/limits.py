@@ -1,7 +1,4 @@
-"""What limits the subjects of a load, those that are alike together.
-
-Must not know words.
-"""
+"""What limits the subjects of a load, those that are alike together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""What a load run says, as values: what its report shows and its JSON holds.
-
-Must not know words.
-"""
+"""What a load run says, as values: what its report shows and its JSON holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,19 +134,19 @@ class LoadReading:
 
     @property
     def send_lag(self) -> LatencySummary | None:
-        """The generator's own lateness; null in a closed loop."""
+        """The generator's own lateness; None in a closed loop."""
         times = self.recording.distributions.send_lag
         return None if times is None else summary_of(times)
 
     @shown
     def target(self) -> Target | None:
-        """Where the load went; null where the generator does not say so."""
+        """Where the load went; None where the generator does not say so."""
         spec = self.recording.spec
         return None if spec is None or spec.target is None else masked_target(spec.target)
 
     @shown
     def workload(self) -> Workload | None:
-        """What was asked for, without the values of secret headers; null likewise."""
+        """What was asked for, without the values of secret headers; None likewise."""
         spec = self.recording.spec
         load = None if spec is None else spec.workload
         return None if load is None else masked_load(load)
@@ -166,7 +163,7 @@ class LoadReading:
 
     @shown
     def carried_in(self) -> Carried | None:
-        """Those that were open when the window opened; null where the generator does not report them."""
+        """Those that were open when the window opened; None where the generator does not report them."""
         return self.requests_by_end.carried_in
 
     @shown
@@ -183,7 +180,7 @@ class LoadReading:
 
     @shown
     def ratio(self) -> Mapping[str, float | None]:
-        """`success` and `error` of all requests; null where nothing was sent."""
+        """`success` and `error` of all requests; None where nothing was sent."""
         return {name: self.rates[f"{name}_ratio"] for name in ("success", "error")}
 
 

@@ -1,7 +1,4 @@
-"""The paths of a cell's mix, its groups of users, and the statuses of its replies, over its trials.
-
-Must not know words.
-"""
+"""The paths of a cell's mix, its groups of users, and the statuses of its replies, over its trials."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -165,7 +162,7 @@ def _median(path: CellPart) -> float:
 
 
 def other_paths(found: Sequence[CellPart], kept: Collection[int]) -> OtherPaths | None:
-    """Return the paths of a cell that are not shown; null: all are."""
+    """Return the paths of a cell that are not shown; None: all are."""
     left = [path for place, path in enumerate(found) if place not in kept]
     if not left:
         return None
@@ -180,7 +177,7 @@ def other_paths(found: Sequence[CellPart], kept: Collection[int]) -> OtherPaths 
 
 
 def _summed(found: Iterable[int | None]) -> int | None:
-    """Return the sum; null where nobody counts one of them."""
+    """Return the sum; None where nobody counts one of them."""
     each = list(found)
     return None if None in each else sum(filter(None, each))
 

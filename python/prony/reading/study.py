@@ -57,7 +57,7 @@ from prony.reading.sweeps import Sweep, sweeps_of
 
 
 def dependence_of(groups: Iterable[Group]) -> Dependence | None:
-    """Return the dependence in the first primary load that has an answer over five blocks; null where there
+    """Return the dependence in the first primary load that has an answer over five blocks; None where there
     is none, and where sessions are counted.
     """
     for group in (one for one in groups if one.primary and not one.answer.by_session):
@@ -180,7 +180,7 @@ class Reading:
 
     @shown_as("drift")
     def calibrations(self) -> Calibrations | None:
-        """What the calibration shows of the machine during the study; null without one."""
+        """What the calibration shows of the machine during the study; None without one."""
         return calibrations(self.trials, self.plan.design.margin)
 
     @shown
@@ -211,17 +211,17 @@ class Reading:
 
     @shown
     def order_effect(self) -> Comparison | None:
-        """How what ran last in a block compares with what ran first; null where that cannot be known."""
+        """How what ran last in a block compares with what ran first; None where that cannot be known."""
         return effect_of_order(self.trials, self.order, self.plan.design.margin)
 
     @shown
     def repeated(self) -> Repeated | None:
-        """The trials that were discarded and repeated; null if there are none."""
+        """The trials that were discarded and repeated; None if there are none."""
         return repeated(self.trials)
 
     @shown
     def search(self) -> Attempts | None:
-        """What the trials of a search suffered; null without one."""
+        """What the trials of a search suffered; None without one."""
         return search_attempts(self.trials)
 
     @shown

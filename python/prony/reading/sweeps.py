@@ -1,7 +1,5 @@
 """What settings do, where subjects differ in them on purpose: the best, what more or less of each would do,
 and whether one setting's effect depends on another's.
-
-Must not know words.
 """
 
 import re

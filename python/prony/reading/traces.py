@@ -1,7 +1,4 @@
-"""What charts need besides a Reading: whole distributions, and what a trial did second by second.
-
-Must not know words, charts or faces.
-"""
+"""What charts need besides a Reading: whole distributions, and what a trial did second by second."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """The same cells in several archives, the oldest first: what they gave, over versions or days.
 
-Must not know words. No verdict: between two archives the machine, the day and the versions may differ.
+No verdict: between two archives the machine, the day and the versions may differ.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ class Edition:
 
     @shown
     def prony_version(self) -> str | None:
-        """With which Prony its first run was measured; null without a run."""
+        """With which Prony its first run was measured; None without a run."""
         return self.reading.runs[0].prony_version if self.reading.runs else None
 
     @shown
@@ -35,7 +35,7 @@ class Edition:
         return {name: record.server_version for name, record in self.reading.subjects.items()}
 
     def version(self, subject: str) -> str | None:
-        """Return the version of a subject's server; null where it is not known."""
+        """Return the version of a subject's server; None where it is not known."""
         record = self.reading.subjects.get(subject)
         return record.server_version if record else None
 

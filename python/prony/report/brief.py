@@ -51,7 +51,7 @@ _FIRST_LINES = 2
 
 def limit_lines(reading: Reading, brief: Brief, most: int | None, where: str) -> Iterator[Judgement]:
     """Yield the remarks on subjects: what limits each, why some have no figures, and findings beside, by
-    rank. ``most``: how many, null for what a screen has room for; ``where``: the others are.
+    rank. ``most``: how many, None for what a screen has room for; ``where``: the others are.
     """
     lines = [*_diagnoses(brief), *_faults(brief), *_limits(brief), *_unmeasured(reading)]
     most = most or max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))

@@ -46,7 +46,7 @@ def time_rows(found: Diagnosis, at: str) -> Iterator[tuple[Words, Figure]]:
 
 
 def time_table(found: Sequence[Timed]) -> Table | None:
-    """Return the shares of several subjects, a column for each state; null where no thread was looked at."""
+    """Return the shares of several subjects, a column for each state; None where no thread was looked at."""
     timed = [one for one in found if one[1].time]
     states = list(dict.fromkeys(state for _, one, _ in timed for state in one.time))
     if not states:
@@ -242,7 +242,7 @@ def often_words(one: Shared, at: str) -> Text:
 
 
 def limits_of_each(reading: Reading) -> Section | None:
-    """Return what limits each subject; null where no trial says."""
+    """Return what limits each subject; None where no trial says."""
     blocks = [block for group in reading.measured for block in _of_load(reading, group)]
     return Section("What limits each", tuple(blocks)) if blocks else None
 

@@ -1,7 +1,5 @@
 """How a report writes numbers: a function for each form, from `units`.
 
-Must not know what is measured, except for a metric's unit.
-
 >>> signed_percent(0.129), signed_percent(11.0)
 ('+12.9 %', '12 times')
 

@@ -276,7 +276,7 @@ def _no_speed(reading: LoadReading) -> Text:
 
 
 def _carried(reading: LoadReading) -> Carried | None:
-    """Return the requests that the window found open; null where there were none."""
+    """Return the requests that the window found open; None where there were none."""
     found = reading.requests_by_end.carried_in
     return found if found and found.requests else None
 

@@ -62,7 +62,7 @@ class Redaction:
         return cast("_T", self._changed(value))
 
     def left_in(self, finished: str) -> str | None:
-        """Return what a finished text has of all that was taken out; null: nothing."""
+        """Return what a finished text has of all that was taken out; None: nothing."""
         return next((one for one in sorted(self._removed) if _stands_in(one, finished)), None)
 
     def _changed(self, value: object) -> object:

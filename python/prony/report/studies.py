@@ -1,7 +1,4 @@
-"""Studies as documents: all of them with what they need and take, and all that one holds.
-
-Must not know how studies are read or run.
-"""
+"""Studies as documents: all of them with what they need and take, and all that one holds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -215,7 +215,7 @@ Labelled = tuple[Text, Place]
 
 
 def failures_table(cells: Sequence[Labelled]) -> Table | None:
-    """Return the failed requests by subject and kind, most first; null if there are none.
+    """Return the failed requests by subject and kind, most first; None if there are none.
 
     Each cell comes with its load; a load that all share is not shown, nor requests that were carried in where
     none of these failed.
@@ -258,7 +258,7 @@ def _bound(one: Place, suffix: str, entry: Entry) -> Entry:
 
 
 def populations_table(cells: Sequence[Place], notes: Footnotes) -> Table | None:
-    """Return latencies of valid replies and of all requests, for subjects with errors; null if there are
+    """Return latencies of valid replies and of all requests, for subjects with errors; None if there are
     none.
     """
     failing = [one for one in cells if one.cell.error_ratio]

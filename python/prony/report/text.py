@@ -146,7 +146,7 @@ def counted(count: Figure, noun: str) -> Text:
 
 
 def each_of(of: object, at: str, form: Callable[[float], str], *names: str) -> tuple[Figure, ...]:
-    """Return fields of a value, none of them null, each with its place below ``at``."""
+    """Return fields of a value, none of them None, each with its place below ``at``."""
     return tuple(Figure(getattr(of, name), form, at + pointer(name)) for name in names)
 
 

@@ -214,7 +214,7 @@ def heading(words: str) -> str:
 
 
 def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
-    """Return a fact of the fingerprint; null where it is missing or of another kind."""
+    """Return a fact of the fingerprint; None where it is missing or of another kind."""
     value = fingerprint.fact(*path)
     return value if isinstance(value, (str, int)) else None
 

@@ -1,7 +1,7 @@
 """Where subjects run: starts them, places them on CPUs, isolates them, stops them, and leaves nothing behind.
 
-Must not know plans or trials. Imports little, because the supervisor starts through this package: a kind of
-sandbox is imported only when it is opened.
+Imports little, because the supervisor starts through this package: a kind of sandbox is imported only when it
+is opened.
 
 >>> sorted(SANDBOXES)[0]
 <SandboxKind.CGROUP: 'cgroup'>

@@ -1,7 +1,5 @@
 """The role of a sandbox, which starts a subject.
 
-Must not know how subjects are isolated.
-
 >>> Sandbox.__name__
 'Sandbox'
 """

@@ -1,7 +1,7 @@
 """Runs one command of a set-up to its end; nothing of it stays, also where Prony is killed.
 
 What a stranger wrote is a build: in namespaces of its own, under ceilings. It writes only the folders that
-are named, and its network has nothing but the relay. Must not know what is built.
+are named, and its network has nothing but the relay.
 
 >>> BuildTask(("make",), {}, Path("/srv")).writable
 ()

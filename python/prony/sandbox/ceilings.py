@@ -1,6 +1,6 @@
 """Ceilings: limits that nobody asked for, so that no subject can exhaust the machine.
 
-They are so high that no figure of a healthy subject depends on them. Must not know how they are enforced.
+They are so high that no figure of a healthy subject depends on them.
 
 >>> PIDS
 4096

@@ -90,7 +90,7 @@ def certify_fleet(days: int) -> tuple[str, Certified]:
 
 
 def fleet_fault(authority: str, member: Certified) -> str | None:
-    """Return in words why nobody in a fleet would believe this member now; null: nothing is wrong."""
+    """Return in words why nobody in a fleet would believe this member now; None: nothing is wrong."""
     try:
         issuer, own = (
             x509.load_pem_x509_certificate(one.encode()) for one in (authority, member.certificate)

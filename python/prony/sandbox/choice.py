@@ -1,6 +1,6 @@
 """Which kind of sandbox to use: what the user wants, compared with what this machine offers.
 
-Pure: the caller passes in what is available. Must not know how a sandbox is created.
+Pure: the caller passes in what is available.
 
 >>> choose(Wish(), Available()).choice.kind
 <SandboxKind.CGROUP: 'cgroup'>

@@ -1,7 +1,5 @@
 """The sandbox ``container``: a subject with its supervisor in a container of Docker's or Podman's.
 
-Must not know plans or trials.
-
 >>> ContainerSandbox.__name__
 'ContainerSandbox'
 
@@ -110,7 +108,7 @@ class Container:
         return 0
 
     def remove(self) -> str | None:
-        """Kill all processes in it and remove it; return null, or why it still exists."""
+        """Kill all processes in it and remove it; return None, or why it still exists."""
         return self._found.engine.remove(self._container)
 
     def __enter__(self) -> "Container":

@@ -1,7 +1,5 @@
 """Whether a subject gives the replies of its app's contract: checked before its speed is measured.
 
-Must not know how the subject was started.
-
 >>> difference(Check(body=b"Hello"), Reply(200, b"Hell"))
 'GET /: expected the body `Hello` (5 bytes), got `Hell` (4 bytes)'
 
@@ -28,7 +26,7 @@ _EXCERPT_BYTES = 60
 def verify(
     contract: Contract, address: Address, network: str | None = None, timeout_s: float = 10.0
 ) -> str | None:
-    """Return null when every check passes, else why the first failing one fails.
+    """Return None when every check passes, else why the first failing one fails.
 
     ``network`` is the subject's namespace, as in ``EngineSeat.network_namespace``.
     """
@@ -41,7 +39,7 @@ def probe(check: Check, address: Address, network: str | None = None, timeout_s:
 
 
 def difference(check: Check, reply: Reply) -> str | None:
-    """Return how a reply differs from what a check expects; null when it does not differ."""
+    """Return how a reply differs from what a check expects; None when it does not differ."""
     found = next(_differences(check, reply), None)
     return None if found is None else f"{check.request.method} {check.request.path}: expected {found}"
 

@@ -1,7 +1,7 @@
 """Control groups as a sandbox uses them: opened once in a run, one group for each process of a subject.
 
 Each part of a subject has a group of its own, so that its use is counted separately; the limits apply to the
-server. Must not know trials or plans.
+server.
 
 It changes nothing, except that it may move this process into a scope of systemd (``gain_cgroups``). Whether
 limits hold is tested later, when the machine is claimed.
@@ -97,7 +97,7 @@ class TrialGroups:
 
 @contextlib.contextmanager
 def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> Iterator[Groups | None]:
-    """Open control groups for the sandbox ``cgroup`` within the block; yield null for another kind.
+    """Open control groups for the sandbox ``cgroup`` within the block; yield None for another kind.
 
     Enter it before any child is started: with cgroup v2 this process moves into a leaf. The limits of
     ``choice`` are tested once for all trials.

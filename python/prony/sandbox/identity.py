@@ -1,6 +1,6 @@
 """The identity of a process: PID, start time and boot, because the kernel reuses PIDs.
 
-Standard library only: the supervisor imports it. Must not know why a process is identified.
+Standard library only: the supervisor imports it.
 
 >>> identify(os.getpid()).is_alive()
 True

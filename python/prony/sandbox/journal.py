@@ -2,7 +2,7 @@
 
 One folder for each running Prony, ``<cache>/run/<run-id>/``, with its identity in ``owner.json`` and a lock
 on it for as long as it runs; next to each trial's folder there is a record of the processes. Processes are
-killed by identity, never by name. Must not know subjects.
+killed by identity, never by name.
 
 >>> Remains(run="x").processes_ended
 0

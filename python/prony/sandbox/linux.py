@@ -1,6 +1,6 @@
 """System calls that Python 3.11 does not offer: namespaces, mounts, process control.
 
-The only module that uses ctypes. Standard library only: the supervisor imports it. Must not know subjects.
+The only module that uses ctypes. Standard library only: the supervisor imports it.
 
 Standard library only.
 
@@ -158,7 +158,7 @@ def _enter(namespace: str, kind: int) -> None:
 
 
 def in_network(namespace: str | None, function: Callable[[], Result]) -> Result:
-    """Run ``function`` in a network namespace and return its result; null: in the caller's.
+    """Run ``function`` in a network namespace and return its result; None: in the caller's.
 
     It runs in a thread of its own, because a thread may lack the privileges to return. Sockets that are
     created there stay in that namespace. Exceptions are raised in the caller.
@@ -314,7 +314,7 @@ def mount_own_proc() -> None:
 def mount_own_shared_memory(size_bytes: int | None = None) -> None:
     """Mount a /dev/shm for the caller's mount namespace alone; it disappears with the last process in it.
 
-    ``size_bytes``: the most that it holds; null: the kernel's default, half of the memory.
+    ``size_bytes``: the most that it holds; None: the kernel's default, half of the memory.
 
     In the host's /dev/shm the semaphores and segments of a killed server would stay (shm_overview(7)).
 

@@ -1,7 +1,5 @@
 """The order to a supervisor, and its answers, for any kind of sandbox.
 
-Must not know how subjects are isolated.
-
 >>> not_started({"step": "set limits", "reason": "no"}, "nobody").message
 'the server could not be started: cannot set limits: no'
 

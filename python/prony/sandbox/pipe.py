@@ -1,7 +1,5 @@
 """Prony's side of a supervisor: starts it, sends it lines, remembers its answers.
 
-Must not know what an order holds.
-
 >>> Supervisor.command()[1:3]
 ['-I', '-S']
 """
@@ -121,7 +119,7 @@ class Supervisor:
             return self._ended
 
     def seen(self, *names: str) -> Json | None:
-        """Return the first of these events that it has sent so far; null when none."""
+        """Return the first of these events that it has sent so far; None when none."""
         with self._lock:
             self._receive(0)
             return next((self._events[name] for name in names if name in self._events), None)
@@ -145,7 +143,7 @@ class Supervisor:
                 self._receive(min(left_s, 0.2))
 
     def ask_for_log(self) -> Json | None:
-        """Return the current log; null when the supervisor has ended without sending one."""
+        """Return the current log; None when the supervisor has ended without sending one."""
         with self._lock:
             if not self._ended and "ended" not in self._events:
                 self._events.pop("log", None)

@@ -1,6 +1,6 @@
 """Which CPUs the server gets, and which the generator gets.
 
-Pure: the topology is passed in. Must not know how processes are placed.
+Pure: the topology is passed in.
 
 The choice of cores changes a server's figures (caches, interrupts, neighbours), but nobody wants to test it.
 Pure: the caller passes topology and random generator.

@@ -1,7 +1,5 @@
 """The sandbox ``process``: a subject under a supervisor, in namespaces if allowed, on CPUs by affinity.
 
-Must not know plans or trials.
-
 >>> ProcessSandbox.__name__
 'ProcessSandbox'
 """

@@ -1,6 +1,6 @@
 """The only way out of a build's network: an HTTP proxy that knows a few hosts and looks into nothing.
 
-TLS is between the build and the host: the relay carries bytes. Must not know who builds what.
+TLS is between the build and the host: the relay carries bytes.
 
 >>> with Relay(frozenset({("pypi.org", 443)})) as relay:
 ...     relay.allows("pypi.org", 80)

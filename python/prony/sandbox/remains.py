@@ -1,7 +1,7 @@
 """Cleans up what killed Pronys have left on this machine: stops and removes it, and reports that.
 
 Processes and folders are found by the journal, control groups and containers by their marks; nothing else is
-touched. Must not know who receives the report.
+touched.
 
 *Source*: proc_pid_net(5), /proc/net/tcp; the states: include/net/tcp_states.h.
 

@@ -1,6 +1,6 @@
 """Turns a forked process into the subject's main process: session, user, CPUs, limits, then the command.
 
-Runs in the child only, between fork and exec. Standard library only. Must not know the supervisor's protocol.
+Runs in the child only, between fork and exec. Standard library only.
 
 >>> BASE_ENVIRONMENT["LANG"]
 'C.UTF-8'

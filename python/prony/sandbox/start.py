@@ -1,6 +1,6 @@
 """Starts a subject: first the namespaces, then the processes, until each has executed its command.
 
-Runs in the supervisor. Standard library only. Must not know commands or events.
+Runs in the supervisor. Standard library only.
 
 >>> Started((7,), init_pid=None).report
 -1

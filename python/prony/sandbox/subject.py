@@ -1,7 +1,5 @@
 """A subject that runs below a supervisor: watches it, reads its log, and stops it.
 
-Must not know how it was started.
-
 >>> exit_words(1), exit_words(-9)
 ('exited with status 1', 'was killed by SIGKILL')
 
@@ -107,7 +105,7 @@ def _poll(subject: "RunningSubject", launch: Launch, request: Request) -> str | 
 
 
 def _attempt(subject: "RunningSubject", launch: Launch, request: Request) -> Callable[[float], str | None]:
-    """Return a function that tries once and returns null, or what failed."""
+    """Return a function that tries once and returns None, or what failed."""
     errors_since_s: list[float] = []
 
     def once(deadline_s: float) -> str | None:
@@ -193,7 +191,7 @@ class RunningSubject:
         return wait_until_ready(self, self._launch.processes, request)
 
     def verify(self, contract: Contract) -> str | None:
-        """Return null when every check of the contract passes, else why the first failing one fails."""
+        """Return None when every check of the contract passes, else why the first failing one fails."""
         return verify(contract, self.address, self.seat.network_namespace)
 
     def strays(self, placement: Placement) -> tuple[int, ...]:
@@ -203,7 +201,7 @@ class RunningSubject:
         return strays(self.tree_pid, placement.server_cpus)
 
     def exit_reason(self) -> str | None:
-        """Return which of its processes ended first, and how; null while all run."""
+        """Return which of its processes ended first, and how; None while all run."""
         event = self._supervisor.seen("exited", "ended")
         if event is not None and "outgrew" in event:
             return f"the {event['name']} was killed because its files {_outgrown(event['outgrew'])}"

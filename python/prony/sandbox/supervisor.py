@@ -6,8 +6,7 @@ each process in the order, and ``{"log": true}``. The end of stdin means that Pr
 subject and exits. With ``--probe`` it only reports which namespaces are available.
 
 Every descendant of the subject stays below the supervisor: in a PID namespace, which the kernel ends as a
-whole, or (without privileges) because the supervisor is their subreaper. Must not know plans or trials, only
-the order. Standard library only.
+whole, or (without privileges) because the supervisor is their subreaper. Standard library only.
 
 A list on disk of the supervisor's descendants, for subjects without a PID namespace.
 
@@ -391,7 +390,7 @@ class _Supervisor:
         return len(killed), 0 if left is None else max(1, len(left))
 
     def _left(self) -> list[int] | None:
-        """Return what to kill: running descendants, and ones that have just ended; null: nothing is left.
+        """Return what to kill: running descendants, and ones that have just ended; None: nothing is left.
 
         A process that starts the next one and exits escapes the listing of /proc. But its zombie can be
         reaped, in the same group, and the kernel knows whether there is any child at all.
@@ -462,7 +461,7 @@ def _say(event: dict[str, Any]) -> None:
 
 
 def probe_namespaces() -> dict[str, Any]:
-    """Return, for each kind of namespace, and for read-only files in one, null when it is available, else why
+    """Return, for each kind of namespace, and for read-only files in one, None when it is available, else why
     not.
     """
 

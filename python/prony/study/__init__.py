@@ -1,7 +1,7 @@
 """A plan -> trials -> an archive.
 
 Prepares every subject, runs randomised blocks with a fresh server for each trial, and archives each trial as
-it ends. Must not know the command line or reports.
+it ends.
 
 >>> run_study.__name__
 'run_study'

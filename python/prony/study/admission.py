@@ -1,7 +1,5 @@
 """Whether a study may begin on this machine: what it needs, compared with what the machine has.
 
-Must not know how a study is run.
-
 >>> expected_bytes(trials=10, load_s=10.0, processes=4)
 860160
 """
@@ -106,7 +104,7 @@ def _load_s(workload: Workload) -> float:
 
 
 def _new_per_s(plan: Plan) -> float | None:
-    """Return the largest number of connections that a cell opens per second; null: the server sets the
+    """Return the largest number of connections that a cell opens per second; None: the server sets the
     pace.
     """
     rates: list[float] = []

@@ -4,7 +4,7 @@ With the rate under load it says how many requests the server worked on at a tim
 whether more connections can carry more. Where that is one at a time, requests far apart show whether it is
 busy with one for that long, or only lets so many through. Counters: ``alone.requests``, ``alone.service_ns``,
 the median service time of valid replies, and ``alone.spaced_ns``, the same of requests that are due four
-times as far apart as it answered. Must not know rules.
+times as far apart as it answered.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def alone(
 
 
 def _median_of(engine: Engine, load: Workload, where: tuple[Address, EngineSeat]) -> tuple[int, int] | None:
-    """Return how many valid replies a short load had, and their median time; null: too few, or a failure."""
+    """Return how many valid replies a short load had, and their median time; None: too few, or a failure."""
     try:
         found = engine.run(load, *where, lambda _: None)
     except EngineError:
@@ -77,7 +77,7 @@ def may_load_again(cell: Cell, loaded: Recording) -> bool:
 
 
 def _length_ns(cell: Cell, loaded: Recording) -> int | None:
-    """Return for how long one connection asks, for ten replies if each takes as long as beside others; null:
+    """Return for how long one connection asks, for ten replies if each takes as long as beside others; None:
     not at all.
     """
     if not may_load_again(cell, loaded):

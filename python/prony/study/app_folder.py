@@ -1,4 +1,4 @@
-"""Reads the folder of a user's app for what it says of the app. Must not know what that means."""
+"""Reads the folder of a user's app for what it says of the app."""
 
 import os
 import re
@@ -111,7 +111,7 @@ def page_of(folder: Path) -> tuple[str, str]:
 def survey_of(
     folder: Path, typed: str, current: Current | None = None, *, declared: bool = False
 ) -> Survey | None:
-    """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
+    """Return what ``folder`` says of the app ``typed``; None when that is not an app in Python.
 
     ``current``: the command of today; ``declared``: the user says what it needs.
 
@@ -126,7 +126,7 @@ def survey_of(
 
 @_in_time
 def script_of(folder: Path, typed: str, current: Current | None, *, declared: bool = False) -> Survey | None:
-    """Return what ``folder`` says of the program in Python that ``current`` starts; null when it is none, or
+    """Return what ``folder`` says of the program in Python that ``current`` starts; None when it is none, or
     when the folder has an app for servers.
 
     *Errors*: UsageError as `survey_script`.
@@ -141,7 +141,7 @@ def script_of(folder: Path, typed: str, current: Current | None, *, declared: bo
 
 @_in_time
 def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:
-    """Return the program in ``folder`` that was typed as an app; null when it is an app in Python, or none.
+    """Return the program in ``folder`` that was typed as an app; None when it is an app in Python, or none.
 
     ``named``: the app that the command of today names; ``command``: what the user typed as that.
 
@@ -164,7 +164,7 @@ def _names(folder: Path, path: str) -> list[str]:
 
 
 def declared_in(folder: Path, found: Survey | None) -> Declared | None:
-    """Return what was found to be declared, with the path of its file; null when nothing is."""
+    """Return what was found to be declared, with the path of its file; None when nothing is."""
     said = found.dependencies if found else None
     if said is None:
         return None

@@ -1,7 +1,4 @@
-"""What a subject consists of: the environments that it needs, and the processes to start.
-
-Must not know studies, trials or the sandbox.
-"""
+"""What a subject consists of: the environments that it needs, and the processes to start."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,7 +110,7 @@ def needs_of(
 def why_unavailable(
     needs: SubjectNeeds, found: Mapping[str, Environment | Unavailable]
 ) -> Unavailable | None:
-    """Return why the subject of ``needs`` is unavailable, or null."""
+    """Return why the subject of ``needs`` is unavailable, or None."""
     return next((one for need in needs.all() if isinstance(one := found[need.key], Unavailable)), None)
 
 

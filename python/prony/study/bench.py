@@ -1,7 +1,4 @@
-"""The bench on which trials run, and how a trial of a study uses it.
-
-Must not know in which order trials run.
-"""
+"""The bench on which trials run, and how a trial of a study uses it."""
 
 import os
 from collections import Counter
@@ -76,7 +73,7 @@ class Patience:
         return not _is_busy(seen)
 
     def in_vain(self) -> str | None:
-        """Return which programs took the CPUs, and what to do about it; null: none did."""
+        """Return which programs took the CPUs, and what to do about it; None: none did."""
         if not self.busiest:
             return None
         names = ", ".join(name for name, _ in self.busiest.most_common(_NAMED))
@@ -207,7 +204,7 @@ class StudyBench:
         return replace(_disturbed(launch, nuisance), backends=each)
 
     def _programs(self, subject: Subject) -> Path | None:
-        """Return the folder of the programs of a subject's environment; null: it has none of its own."""
+        """Return the folder of the programs of a subject's environment; None: it has none of its own."""
         found = self.bench.environments[self.ready[subject.name].needs.server.key]
         return found.bin if isinstance(found, Environment) else None
 

@@ -1,7 +1,6 @@
 """One block: every cell once, in its random order, each trial archived as it ends.
 
-A block is always finished: an incomplete one would lack the subjects that come late in it. Must not know
-how many blocks the study has.
+A block is always finished: an incomplete one would lack the subjects that come late in it.
 
 A pause counts from the last trial, so that a study that was killed in one waits only for what is left of it.
 

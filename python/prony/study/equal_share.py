@@ -66,7 +66,7 @@ def equal_share(
 
 
 def processes_and_threads(current: "Current", known: "Catalog") -> tuple[int | None, int | None]:
-    """Return how many processes, and threads in each, a command starts; null: not known, or it has no pool of
+    """Return how many processes, and threads in each, a command starts; None: not known, or it has no pool of
     threads.
     """
     if not current.server:

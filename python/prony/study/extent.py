@@ -169,7 +169,7 @@ def fitting(
     *,
     may_shorten: bool = False,
 ) -> Plan | None:
-    """Return the plan with the blocks and rounds that see the smallest difference within a time; null where
+    """Return the plan with the blocks and rounds that see the smallest difference within a time; None where
     there is no time for five blocks. ``may_shorten``: with shorter trials, where that shows much more.
 
     *Definition*: the difference is (t + 1.28) s sqrt(2 / n), with t of n blocks, and s of a trial that has so
@@ -196,7 +196,7 @@ def seeing(
     *,
     may_shorten: bool = False,
 ) -> Plan | None:
-    """Return the plan with the blocks and rounds that find a difference soonest; null where the most blocks
+    """Return the plan with the blocks and rounds that find a difference soonest; None where the most blocks
     do not. ``may_shorten``: as of `fitting`.
 
     *Definition*: as `power.foreseen` finds it, by what is usual.
@@ -229,7 +229,7 @@ def _designs(plan: Plan) -> Iterator[Plan]:
 
 
 def _filled(plan: Plan, catalog: Catalog, length_s: float, cross_checks: Sequence[Cell]) -> Plan | None:
-    """Return a plan with as many blocks as there is time for; null for fewer than five."""
+    """Return a plan with as many blocks as there is time for; None for fewer than five."""
     first, second = (
         extent_of(replace(plan, blocks=blocks), catalog, cross_checks).seconds[1] for blocks in (1, 2)
     )

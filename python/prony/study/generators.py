@@ -1,7 +1,5 @@
 """Which cells of a study can be measured on this machine, before anything is started: whether their generator
 is here, and their subject takes their load.
-
-Must not know how a generator works.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,20 +75,20 @@ def _left_out(
 
 
 def _unlimited(cell: Cell) -> str | None:
-    """Return why generators cannot be limited each; null: they can, or need not be."""
+    """Return why generators cannot be limited each; None: they can, or need not be."""
     if "@" not in cell.engine.name or cell.sandbox.kind is SandboxKind.CGROUP:
         return None
     return f"a limit for each of its generators needs control groups; the sandbox is `{cell.sandbox.kind}`"
 
 
 def _unspoken(cell: Cell, address: Address, catalog: Catalog) -> str | None:
-    """Return why nobody can be answered at such an address; null: they can."""
+    """Return why nobody can be answered at such an address; None: they can."""
     alone = cell.subject.frontend is None and address.tls is None
     return ONLY_WITH_TLS if alone and needs_tls(catalog.server(cell.subject.server), address.wire) else None
 
 
 def _not_taken(cell: Cell, wire: Wire) -> str | None:
-    """Return why nobody can send the cell's load over its subject's wire; null: it can be sent."""
+    """Return why nobody can send the cell's load over its subject's wire; None: it can be sent."""
     load = cell.workload
     if load.streams > 1 and wire is not Wire.HTTP2:
         return ONE_AT_A_TIME

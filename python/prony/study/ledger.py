@@ -1,7 +1,4 @@
-"""What a study has measured so far, by turn: no trial is run twice, and disturbed ones are repeated.
-
-Must not know how a trial is run.
-"""
+"""What a study has measured so far, by turn: no trial is run twice, and disturbed ones are repeated."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""A user's own app on several servers, as a plan. Must not know how it was typed."""
+"""A user's own app on several servers, as a plan."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

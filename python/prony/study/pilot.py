@@ -2,8 +2,7 @@
 
 Each look is a trial with a fresh server and a cell of its own in the archive: the same load from its start,
 for as long as warm-up and window take, then twice as long and so on while the pace still changes at the end.
-What a trial shows stays in its facts, so that a pilot is resumed as blocks are. Must not know how a warm-up
-is found.
+What a trial shows stays in its facts, so that a pilot is resumed as blocks are.
 
 It says within a minute roughly what the study will say, and shows what is wrong before the study has taken
 its time.

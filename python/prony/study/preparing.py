@@ -1,7 +1,4 @@
-"""Prepares subjects: builds environments, puts apps where their user can read them, records each subject.
-
-Must not know trials.
-"""
+"""Prepares subjects: builds environments, puts apps where their user can read them, records each subject."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -119,7 +119,7 @@ def profiled(
     threads: Sequence[ThreadUsage],
 ) -> HotCode | None:
     """Return where the CPU goes of the processes of a subject that have these ``threads``, the busiest first,
-    under the trial's own load, after the window that ``loaded`` recorded; null by other generators, after a
+    under the trial's own load, after the window that ``loaded`` recorded; None by other generators, after a
     short window, or without threads.
     """
     if not threads or not may_load_again(cell, loaded):

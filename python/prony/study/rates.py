@@ -1,7 +1,7 @@
 """Finds the highest rate of each subject that meets an objective, and confirms it in fresh trials.
 
 Every rate that is tried, and every confirming trial, gets a fresh server. The state of the search is in the
-facts of its trials, so that it can be resumed. Must not know how a rate is chosen.
+facts of its trials, so that it can be resumed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -202,7 +202,7 @@ def _began_at(looking: _Search, template: Cell) -> float | None:
 
 
 def _served(looking: _Search, template: Cell) -> float | None:
-    """Return the share of what the subject serves in a short closed loop at which its search begins; null: it
+    """Return the share of what the subject serves in a short closed loop at which its search begins; None: it
     serves nothing.
     """
     trial = glance(looking.bench, template, looking.listener)

@@ -1,7 +1,4 @@
-"""A load on the reference server, outside of a sandbox: what an engine and a machine can do is seen there.
-
-Must not know what is made of the figures.
-"""
+"""A load on the reference server, outside of a sandbox: what an engine and a machine can do is seen there."""
 
 import contextlib
 import os
@@ -82,7 +79,7 @@ _REQUESTS, _CONNECTIONS, _PAIRS = 8000, 10, 3
 
 
 def calibrated_sharing(placement: Placement, listener: StudyListener) -> float | None:
-    """Return `loss_ratio` on this machine; null where server and generator share no CPU, or only one.
+    """Return `loss_ratio` on this machine; None where server and generator share no CPU, or only one.
 
     The median of three pairs of loads. CPU times are compared and not rates, which other programs disturb.
     """

@@ -1,7 +1,4 @@
-"""Asks every subject of a user's app before the first block, and stops a study that would measure failures.
-
-Must not know blocks.
-"""
+"""Asks every subject of a user's app before the first block; stops a study that would measure failures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -71,12 +68,12 @@ class _Probed:
 
     @property
     def wrong(self) -> str | None:
-        """Why the first reply that is no success is none; null if all are."""
+        """Why the first reply that is no success is none; None if all are."""
         return self.silence or next((one.wrong for one in self.answers if one.wrong is not None), None)
 
     @property
     def shown(self) -> _Answer | None:
-        """The first answer that is no success, else the first; null where there is none."""
+        """The first answer that is no success, else the first; None where there is none."""
         return next((one for one in self.answers if one.wrong is not None), next(iter(self.answers), None))
 
     @property

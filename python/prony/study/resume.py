@@ -1,8 +1,7 @@
 """What an archive holds of a study that is resumed, and whether it is still the same study.
 
 A study is the same when its plan, its machine and its subjects are the same: if half of a block were measured
-on another machine or with another version, comparisons would be meaningless. Must not know how a study is
-run.
+on another machine or with another version, comparisons would be meaningless.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Rounds: short windows on servers that stay, one after the other, so that the machine's slow noise cancels.
 
 All of a block's servers are started together, each in its own sandbox on the same CPUs. One has the load at a
-time, over connections of its own; the others idle, and what they use is watched. Must not know figures.
+time, over connections of its own; the others idle, and what they use is watched.
 """
 
 import time
@@ -51,7 +51,7 @@ _MOST_FAILED, _MOST_LATE = 0.01, 0.01
 
 
 def why_in_turns(plan: Plan) -> str | None:
-    """Return why the servers of a plan cannot stay side by side for rounds; null: they can."""
+    """Return why the servers of a plan cannot stay side by side for rounds; None: they can."""
     if plan.design.find_rate:
         return "a search for rates has no block"
     if plan.source:
@@ -76,7 +76,7 @@ def _why_not(cell: Cell) -> str | None:
 
 
 def why_long(load: Workload, *, with_tls: bool) -> str | None:
-    """Return why windows of half a second do not show what long ones do; null: they do."""
+    """Return why windows of half a second do not show what long ones do; None: they do."""
     connections, file = load.loop.connections or 0, load.mix and load.mix.file
     of, most = (" with TLS", _MOST_WITH_TLS) if with_tls else ("", _MOST_CONNECTIONS)
     reasons = {
@@ -121,7 +121,7 @@ class _Seat:
         )
 
     def run(self, load: Workload, on_event: OnEvent) -> Recording | None:
-        """Return what came of a load; null where the server, or its generator, is gone."""
+        """Return what came of a load; None where the server, or its generator, is gone."""
         try:
             recording = self.engine.run_short(load, self.subject.address, self.subject.seat, on_event)
         except EngineError as error:
@@ -242,7 +242,7 @@ def _warm(seats: Sequence[_Seat]) -> None:
 
 
 def _why_unfit(load: Workload, recording: Recording, length_ns: int) -> str | None:
-    """Return why a server has no rounds by its first load beside the others; null: it has."""
+    """Return why a server has no rounds by its first load beside the others; None: it has."""
     if mean_reply_ns(load.loop, recording, length_ns) > LEAD_NS:
         return "its replies take longer than the lead before a short window"
     found = tally(recording.account)
@@ -362,7 +362,7 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
 
 
 def _why_no_more(late: int, fewer: int, turns: int) -> str | None:
-    """Return why a server has no more turns; null: it has. Once may be chance."""
+    """Return why a server has no more turns; None: it has. Once may be chance."""
     if late > max(1, _MOST_LATE * turns):
         return "requests were still under way half a second after its turns"
     if fewer > 1:

@@ -1,7 +1,7 @@
 """A plan -> trials -> an archive.
 
 Prepares every subject, then runs randomised blocks with a fresh server for each trial, and archives each
-trial as it ends. Must not know the command line or reports.
+trial as it ends.
 
 Looks and budgets apply between blocks only.
 """
@@ -227,7 +227,7 @@ _NO_MARGIN = 1e-12
 
 
 def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:
-    """Run blocks until a rule stops them, and return it; null when their number was fixed in advance.
+    """Run blocks until a rule stops them, and return it; None when their number was fixed in advance.
 
     A look judges the figures as a report would at that moment. When a study is resumed, a block
     that is followed by another one is not looked at again: it did not stop the study.
@@ -246,7 +246,7 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
 
 
 def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:
-    """Return what stops the study after this many blocks, or null."""
+    """Return what stops the study after this many blocks, or None."""
     if blocks in precision.looks:
         with open_archive(study.out) as opened:
             found = _decided(study.plan, precision, blocks, read_archive(opened))

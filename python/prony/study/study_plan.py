@@ -56,7 +56,7 @@ def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
 
 
 def sandbox_of_study(name: str, known: "Catalog") -> "SandboxKind | None":
-    """Return the kind of sandbox that a study names; null where it names none. Errors as `plan_of_study`."""
+    """Return the kind of sandbox that a study names; None where it names none. Errors as `plan_of_study`."""
     return study_source(name, known).document.sandbox.kind
 
 

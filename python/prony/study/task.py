@@ -1,7 +1,5 @@
 """What to measure, and who receives the progress.
 
-Must not know how a study is run.
-
 >>> Study.__name__
 'Study'
 """

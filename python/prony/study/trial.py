@@ -1,9 +1,8 @@
 """One measurement of one cell: the order of events.
 
 *start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
-window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every
-failure becomes the trial's Outcome, with its evidence; only an interruption is raised. Must not know
-studies or archives.
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every failure
+becomes the trial's Outcome, with its evidence; only an interruption is raised.
 """
 
 import os
@@ -227,7 +226,7 @@ class _Groups:
 
 
 def _out_of_memory(task: Task, groups: _Groups) -> str | None:
-    """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
+    """Return which of its processes the kernel killed because memory ran out, in words; None: none."""
     killed = groups.kills()
     if not killed:
         return None
@@ -366,7 +365,7 @@ def _entrances(task: Task) -> set[int]:
 
 
 def _asked(task: Task, subject: RunningSubject) -> Asked | None:
-    """Return what finds the programs that the subject asks; null in a network of its own, which has none."""
+    """Return what finds the programs that the subject asks; None in a network of its own, which has none."""
     if subject.seat.network_namespace is not None:
         return None
     return Asked(subject.tree_pid, _entrances(task), task.known)

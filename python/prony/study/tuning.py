@@ -57,7 +57,7 @@ def _most(entry: ServerEntry, key: str) -> int:
 
 def stage_plan(plan: Plan, stage: Stage, wish: TuneWish, window_ns: int | None = None) -> Plan:
     """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set;
-    ``window_ns``: how long a trial is, null: as there.
+    ``window_ns``: how long a trial is, None: as there.
     """
     cells = {server_of(cell.subject): cell for cell in plan.cells}
     chosen = [_cell(k, cells[one.server], wish.knobs_of(one), one) for k, one in enumerate(stage.candidates)]
@@ -138,6 +138,6 @@ def _percentile(condition: Condition) -> re.Match[str] | None:
 
 
 def trial_s(reading: Reading) -> float | None:
-    """Return from how long to how long trials of a stage began, as a rule; null of fewer than two."""
+    """Return from how long to how long trials of a stage began, as a rule; None of fewer than two."""
     starts = sorted(one.started_unix_ns for one in reading.trials)
     return seconds(round(median(b - a for a, b in pairwise(starts)))) if len(starts) > 1 else None

@@ -1,4 +1,1 @@
-"""Which settings, and which server, an app should run with: pure, from blocks of figures to the next block.
-
-Must not know how a trial is run, or the command line.
-"""
+"""Which settings, and which server, an app should run with: from blocks of figures to the next block."""

@@ -127,7 +127,7 @@ class Gain:
 
 
 def gain_of(log_ratios: Sequence[float]) -> Gain | None:
-    """Return the gain from the logarithms of the ratios within blocks; null without any."""
+    """Return the gain from the logarithms of the ratios within blocks; None without any."""
     if len(log_ratios) < 2:
         return Gain(1, change_of(log_ratios[0]), None, None) if log_ratios else None
     effect = paired(log_ratios, widening=1.0)

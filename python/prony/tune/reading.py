@@ -181,7 +181,7 @@ class TuneReading:
 
     @property
     def used(self) -> str | None:
-        """The settings to use; null where nothing meets all conditions."""
+        """The settings to use; None where nothing meets all conditions."""
         return {Move.CHANGE: self.challenger, Move.KEEP: self.incumbent, Move.NOTHING: None}[self.advice]
 
 
@@ -329,7 +329,7 @@ def _bounds(effect: Effect, settings: int) -> tuple[float, float]:
 
 
 def knob_effect(answer: Recommendation, wish: TuneWish, knob: str) -> KnobEffect | None:
-    """Return what one number did on the server that is used; null where it was not varied alone."""
+    """Return what one number did on the server that is used; None where it was not varied alone."""
     server = (answer.chosen or answer.incumbent).server
     own = {one.words: one for one in answer.searched if one.server == server}
     logs = logs_of(wish, answer.searched, own.values())

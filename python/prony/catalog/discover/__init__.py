@@ -1,4 +1,4 @@
 """What the folder of an app says: how the app is called, what it needs, which servers fit. Pure.
 
-It reads no file itself: `Read` gives the text of one. Must not know environments or studies.
+It reads no file itself: `Read` gives the text of one.
 """

@@ -61,7 +61,7 @@ class _Known:
 
     def value(self, node: ast.expr) -> int | str | None:
         """Return the value of a constant, a sum or product, a number of CPUs, or a variable with a default;
-        null: it is computed otherwise.
+        None: it is computed otherwise.
         """
         match node:
             case ast.Constant(value=str() | int() as value):
@@ -204,7 +204,7 @@ class PasteServer:
 
 
 def served_by_paste(text: str, path: str) -> PasteServer | None:
-    """Return what the ini file at ``path`` starts with its main server; null: it has none.
+    """Return what the ini file at ``path`` starts with its main server; None: it has none.
 
     *Source*: PasteDeploy documentation, The Config File; Waitress, Arguments; pserve(1).
 

@@ -182,7 +182,7 @@ def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current 
 
 
 def _command(text: str) -> _Command | None:
-    """Return the last simple command of a shell's line that starts a server or Python; null without one."""
+    """Return the last simple command of a shell's line that starts a server or Python; None without one."""
     substituted = _SUBSTITUTION.findall(text)
     left = [f"`{one.strip()}`" for one in _REDIRECTION.findall(text)]
     # Each substitution is one word, which nothing here can know.

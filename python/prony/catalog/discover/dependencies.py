@@ -138,7 +138,7 @@ class Dependencies:
 
 
 def find_dependencies(read: Read) -> Dependencies | None:
-    """Return what the folder declares; null when no file does. A lock counts before what it was made of.
+    """Return what the folder declares; None when no file does. A lock counts before what it was made of.
 
     *Errors*: UsageError for a file that cannot be read as what its name says.
     """

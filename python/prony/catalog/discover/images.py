@@ -78,7 +78,7 @@ class Image:
 
 
 def read_image(read: Read, name: str) -> Image | None:
-    """Return the image of the Dockerfile ``name``, built from the folder of ``read``; null without one.
+    """Return the image of the Dockerfile ``name``, built from the folder of ``read``; None without one.
 
     *Source*: Dockerfile reference; of several stages the last is built.
     """
@@ -154,7 +154,7 @@ def _instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def exec_form(written: str) -> Sequence[str] | None:
-    """Return the words of a command that no shell reads; null for one that a shell reads."""
+    """Return the words of a command that no shell reads; None for one that a shell reads."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):

@@ -70,7 +70,7 @@ class FoundInterface:
 
 
 def find_interface(sources: Sources, target: str) -> FoundInterface | None:
-    """Return how ``target``, a ``module:attribute``, is called; null when its source does not say."""
+    """Return how ``target``, a ``module:attribute``, is called; None when its source does not say."""
     name, _, attribute = target.partition(":")
     module = sources.module(name)
     return _Search(sources).of_name(_Place(module, module.body), attribute, _MOST_STEPS) if module else None
@@ -84,7 +84,7 @@ class Factory:
 
 
 def find_factory(sources: Sources, target: str, *, is_given: bool = False) -> Factory | None:
-    """Return the factory ``target``, a ``module:attribute``; null when that is an app, or not known, or a
+    """Return the factory ``target``, a ``module:attribute``; None when that is an app, or not known, or a
     function that needs arguments, unless it ``is_given`` some.
     """
     name, _, attribute = target.partition(":")
@@ -123,7 +123,7 @@ def is_main_guard(statement: ast.stmt) -> bool:
 
 
 def bound_names(module: Module) -> frozenset[str] | None:
-    """Return the names that a module binds when it is imported; null when only running it can say."""
+    """Return the names that a module binds when it is imported; None when only running it can say."""
     if module.tree is None or any(_binds_unseen(node) for node in ast.walk(module.tree)):
         return None
     return frozenset(name for statement in statements(module.body) for name in _bound(statement))

@@ -126,7 +126,7 @@ def _of_debian(name: str, source: str, rest: tuple[str, ...]) -> Program:
 
 
 def _words(folder: Folder, written: Written) -> Sequence[str] | None:
-    """Return the words of a plain command, with placeholders for its address; null: a shell must read it."""
+    """Return the words of a plain command, with placeholders for its address; None: a shell must read it."""
     line = _PORT.sub("PORT", written.text)
     if set("{}$`") & set(line) or re.match(r"\w+=", line):
         return None

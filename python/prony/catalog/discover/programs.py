@@ -97,7 +97,7 @@ def _normal(typed: str) -> str:
 
 
 def program_below(folder: Folder) -> str | None:
-    """Return the folder below this one that has a program; null: there is none.
+    """Return the folder below this one that has a program; None: there is none.
 
     *Errors*: UsageError when there are several.
     """

@@ -117,7 +117,7 @@ def _in_unit(word: str) -> str:
 
 
 def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
-    """Return how to start a candidate; null for a server whose options are known to the catalogue alone."""
+    """Return how to start a candidate; None for a server whose options are known to the catalogue alone."""
     dialect = _DIALECTS.get(one.server)
     if dialect is None:
         return None

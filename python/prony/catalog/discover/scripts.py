@@ -122,7 +122,7 @@ _SWITCHES = ("access_log", "use_colors", "proxy_headers", "server_header", "date
 
 
 def served_by(sources: Sources, name: str) -> Served | None:
-    """Return what the module ``name`` starts when it is run; null: no call that is known."""
+    """Return what the module ``name`` starts when it is run; None: no call that is known."""
     if (module := sources.module(name)) is None:
         return None
     for statement in module.body:

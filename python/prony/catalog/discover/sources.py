@@ -1,6 +1,6 @@
 """The Python modules of an app's folder, found by name as Python's import finds them.
 
-Pure. Must not know what they mean.
+Pure.
 
 >>> sources = Sources({"src/shop.py": "app = 1"}.get)
 >>> found = sources.module("shop")
@@ -72,7 +72,7 @@ class Sources:
         return tuple(dict.fromkeys((self.root, *_ROOTS)))
 
     def module(self, name: str) -> Module | None:
-        """Return the module of a dotted name; null when this folder does not have it."""
+        """Return the module of a dotted name; None when this folder does not have it."""
         base = name.replace(".", "/")
         for root in self.roots:
             for end in (".py", "/__init__.py"):

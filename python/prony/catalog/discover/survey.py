@@ -38,13 +38,13 @@ _SERVED = re.compile(r"""^WSGI_APPLICATION\s*=\s*["'](?P<module>[\w.]+)\.(?P<nam
 
 
 def settings_module(read: Read, file: str = "manage.py") -> str | None:
-    """Return the settings that a project's file names; null when there is no such file, or none in it."""
+    """Return the settings that a project's file names; None when there is no such file, or none in it."""
     found = _SET.search(read(file) or "")
     return (found["module"] or found["other"]) if found else None
 
 
 def target_of_project(read: Read) -> str | None:
-    """Return the WSGI application of the project whose ``manage.py`` is in the folder; null without one."""
+    """Return the WSGI application of the project whose ``manage.py`` is in the folder; None without one."""
     settings = settings_module(read)
     if settings is None:
         return None

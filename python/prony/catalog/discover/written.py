@@ -288,7 +288,7 @@ def places_below(folder: Folder, but: Sequence[str]) -> list[str]:
 
 
 def only_place(found: Sequence[str]) -> str | None:
-    """Return the only folder that was found; null without one.
+    """Return the only folder that was found; None without one.
 
     *Errors*: UsageError when there are several.
     """

@@ -1,1 +1,1 @@
-"""How an entry is installed: what the system has, what is built. Must not know how it is launched."""
+"""How an entry is installed: what the system has, what is built."""

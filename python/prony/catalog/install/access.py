@@ -1,7 +1,6 @@
 """Whether another user can reach a file: by owner, group and permission bits.
 
-Ignores access control lists and security modules: programs that must run are tried instead. Must not know
-what the files are.
+Ignores access control lists and security modules: programs that must run are tried instead.
 """
 
 import os
@@ -16,7 +15,7 @@ _READ, _WRITE, _SEARCH = 4, 2, 1
 
 def first_unreadable(path: Path, user: RunAs) -> Path | None:
     """Return the first folder on the way to ``path``, or ``path`` itself, that ``user`` cannot enter; else
-    null.
+    None.
     """
     if not user.drop:
         return None if os.access(path, os.R_OK) else path

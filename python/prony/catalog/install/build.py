@@ -227,7 +227,7 @@ class Builder:
             return self._uv
 
     def _interpreter(self, install: PythonInstall, given: Path | None) -> Interpreter | None:
-        """Return the ``given`` interpreter, else that for ``install``; null when the users cannot run it, or
+        """Return the ``given`` interpreter, else that for ``install``; None when the users cannot run it, or
         when it needs one that is not on this machine.
         """
         version = None if given else install.python
@@ -418,7 +418,7 @@ def _sealed(request: EnvironmentRequest, venv: Path, made_by: RunAs) -> Tree | U
 
 
 def _report_in(output: str) -> Json | None:
-    """Return an environment's report; null where it is none: what is installed there runs before and after.
+    """Return an environment's report; None where it is none: what is installed there runs before and after.
 
     >>> _report_in("") is _report_in("[]") is _report_in('{"missing": [], "packages": 5}') is None
     True

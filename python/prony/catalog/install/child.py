@@ -1,6 +1,4 @@
-"""Runs commands as the users that build and run servers; collects their output and makes sure that they end.
-
-Must not know what they do.
+"""Runs commands as the users that build and run servers, collects their output and sees that they end.
 
 Pure, except that it reads pip's and uv's configuration files.
 
@@ -194,7 +192,7 @@ class Children:
     ) -> FinishedCommand:
         """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started.
 
-        ``stdin``: the file that is its standard input; null: none. ``by``: the user; null: the one that runs
+        ``stdin``: the file that is its standard input; None: none. ``by``: the user; None: the one that runs
         servers.
 
         *Errors*: HostError, OSError.
@@ -352,7 +350,7 @@ def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
 
 
 def _path_in(line: str, folder: Path) -> Path | None:
-    """Return what a line of a lock names on this machine; null: a package, or something elsewhere.
+    """Return what a line of a lock names on this machine; None: a package, or something elsewhere.
 
     >>> _path_in("-e ./mine", Path("/srv")), _path_in("mine @ file:///opt/mine", Path("/srv"))
     (PosixPath('/srv/mine'), PosixPath('/opt/mine'))

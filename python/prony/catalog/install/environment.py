@@ -1,7 +1,7 @@
 """Environments: what a server, frontend or service needs to run with an app, requested or available.
 
 For Python servers this is a virtual environment, locked and cached; for the system's own programs, their
-paths. Must not know how they are built (`build`, `prepare`), nor how servers are started.
+paths.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The Python interpreter of environments: one that those who build and who run servers can reach and run.
 
 Prony tests this: it starts the candidate as these users, never as another one. An interpreter that they
-cannot reach is copied to the cache. Must not know servers or packages.
+cannot reach is copied to the cache.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
 
 
 def find_interpreter(children: Children, user: RunAs, version: str) -> Interpreter | None:
-    """Return a CPython of the minor ``version``, such as ``3.8``; null: this machine has none.
+    """Return a CPython of the minor ``version``, such as ``3.8``; None: this machine has none.
 
     The first one that ``user`` can run; else a copy, in the cache, of the first one that it cannot reach. An
     old one is copied in any case, unless it is the system's: its own packages would be in every environment.
@@ -151,7 +151,7 @@ def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def try_interpreter(children: Children, path: Path) -> Interpreter | None:
-    """Return the interpreter at ``path`` as it describes itself, or null when a user cannot run it."""
+    """Return the interpreter at ``path`` as it describes itself, or None when a user cannot run it."""
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
     asked = [str(path), *_isolated(path), "-c", _REPORT]
     done = children.run(asked, environment, Path("/"))

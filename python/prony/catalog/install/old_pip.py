@@ -1,8 +1,8 @@
 """Environments for interpreters that uv does not install for: their own pip fills a folder beside them.
 
-A Python before 3.8 has no environments that uv could make, and Python 2 none at all. So its packages lie in
-a folder, and a program of two lines starts the interpreter with that folder on its path. The lock is uv's,
-and its hashes are required. Must not know servers.
+A Python before 3.8 has no environments that uv could make, and Python 2 none at all. So its packages lie in a
+folder, and a program of two lines starts the interpreter with that folder on its path. The lock is uv's, and
+its hashes are required.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Translates pip's settings into uv's: users who have configured pip need not configure uv.
 
-Pure, except that it reads pip's configuration files. Must not know what is installed.
+Pure, except that it reads pip's configuration files.
 
 Source: pip documentation, "Configuration"; uv documentation, "Environment variables" and "Compatibility with
 pip".

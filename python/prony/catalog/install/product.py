@@ -1,7 +1,7 @@
 """Compiles or generates an entry's product from its files: once, in the cache, as the user that builds.
 
 A product is identified by all its inputs: the files, the commands, the programs' versions, and the app if the
-commands read it. Must not know how environments are chosen.
+commands read it.
 """
 
 import hashlib

@@ -1,7 +1,5 @@
 r"""Which exact packages an environment holds: a server's committed lock, or one resolved for a user's app.
 
-Must not know how environments are built.
-
 A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
 not know how packages are installed.
 
@@ -118,7 +116,7 @@ class Unresolved:
 
 @readable()
 def built_in_requirements(python: str | None = None) -> tuple[str, ...]:
-    """Return the requirements of all built-in apps for a minor version of Python, the usual one if null,
+    """Return the requirements of all built-in apps for a minor version of Python, the usual one if None,
     sorted.
     """
     entries = [validate(read_toml(file), AppEntry) for file in sorted(BUILT_IN_APPS.glob("*/app.toml"))]
@@ -138,7 +136,7 @@ def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
 
 @readable()
 def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
-    """Return the server's lock that comes with Prony; null: there is none, or the app needs other
+    """Return the server's lock that comes with Prony; None: there is none, or the app needs other
     packages.
     """
     file = LOCKS / f"{server.name}.txt"

@@ -1,6 +1,6 @@
 """Folders that nobody changes any more: what was built is read-only, and a digest shows every change.
 
-Where root runs Prony, what was built belongs to root from then on. Must not know what is in a folder.
+Where root runs Prony, what was built belongs to root from then on.
 
 >>> kept_beside(Path("/c/apps/hello-1")).name
 '.hello-1.sealed'
@@ -117,7 +117,7 @@ def write_mark(folder: Path, content: Json, tree: Tree) -> None:
 
 
 def read_mark(folder: Path) -> Json | None:
-    """Return what `write_mark` wrote in ``folder``; null: what is there is not complete."""
+    """Return what `write_mark` wrote in ``folder``; None: what is there is not complete."""
     try:
         content = json.loads((folder / _MARK).read_text())
     except (OSError, ValueError):

@@ -1,7 +1,4 @@
-"""Whether a server can be measured on this machine: now, after an installation, or only with system packages.
-
-Must not know how environments are built.
-"""
+"""Whether a server can be measured here: now, after an installation, or only with system packages."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """The system packages that servers need: which are missing, and the command that installs them.
 
-Never installs anything. Must not know environments.
+Never installs anything.
 
 Searches where subjects will search, not on the caller's PATH.
 
@@ -94,7 +94,7 @@ System = Debian | Fedora | Brew
 
 
 def find_system() -> System | None:
-    """Return this machine's package system; null: one for which entries have no package names."""
+    """Return this machine's package system; None: one for which entries have no package names."""
     if _DPKG.is_dir() and shutil.which("apt-get", path=_with_sbin()):
         return Debian()
     if shutil.which("dnf", path=_with_sbin()) and Path("/usr/bin/rpm").exists():
@@ -251,7 +251,7 @@ def try_system(
 
 
 def version_in(text: str) -> str | None:
-    """Return the last number with a dot in the first line that has one: the version; else null.
+    """Return the last number with a dot in the first line that has one: the version; else None.
 
     >>> version_in("go version go1.26.8 linux/amd64")
     '1.26.8'

@@ -1,8 +1,6 @@
 """Runs uv with its cache inside Prony's and with pip's settings: as the keeper where no package's code runs,
 else as a build.
 
-Must not know servers or environments.
-
 Which of the caller's variables a build may see, by their whole names.
 
 Packages run code when they are built, and a name that only begins like a setting may hold a secret

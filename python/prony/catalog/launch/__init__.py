@@ -1,3 +1,1 @@
-"""How an entry is started: the exact process, and the command that a person types. Must not know how it is
-installed.
-"""
+"""How an entry is started: the exact process, and the command that a person types."""

@@ -1,6 +1,6 @@
 """What a person types to start a server as Prony does, and the files that it needs for that.
 
-Pure: it reads and starts nothing. Must not know how environments are built.
+Pure: it reads and starts nothing.
 """
 
 import shlex
@@ -48,7 +48,7 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     If the catalogue starts the server with a script, the command writes that script first. Values of the
     app's own variables are not shown, because they may be secrets: the command takes them from the shell.
     ``programs``: the paths of the system's programs, of the build, and, for a user's own app, of the
-    environment; null: use names. With TLS it names a certificate and a key of the person's own.
+    environment; None: use names. With TLS it names a certificate and a key of the person's own.
 
     *Errors*: UsageError as `make_launch`.
     """

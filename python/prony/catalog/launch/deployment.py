@@ -1,6 +1,6 @@
 """A command that starts a server, as a unit of systemd and as the line that starts it in a container. Pure.
 
-Both start what the command starts: with its folder, its variables and its words. Must not know archives.
+Both start what the command starts: with its folder, its variables and its words.
 
 >>> parsed("cd /srv/shop && A=1 KEY=\\"$KEY\\" /opt/gunicorn shop:app").words
 ('/opt/gunicorn', 'shop:app')
@@ -54,7 +54,7 @@ class Parsed:
 
 
 def parsed(command: str, place: str = "/etc/prony") -> Parsed | None:
-    """Return a command's parts; null: it is not one program's, and only a shell can read it. ``place``: the
+    """Return a command's parts; None: it is not one program's, and only a shell can read it. ``place``: the
     folder of the files that Prony writes for it.
     """
     words = _words(command)
@@ -119,7 +119,7 @@ def _is_broad(folder: str) -> bool:
 
 
 def container_line(one: Deployment) -> str | None:
-    """Return what starts it in a container on the host's network; null where that is not known."""
+    """Return what starts it in a container on the host's network; None where that is not known."""
     found = parsed(one.command, _place(one))
     if found is None or not one.image or _is_broad(found.folder):
         return None

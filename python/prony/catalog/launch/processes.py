@@ -1,6 +1,6 @@
 """From a catalogue entry to the exact process to start.
 
-Pure: it reads and starts nothing. Must not know how environments are built.
+Pure: it reads and starts nothing.
 
 What the catalogue declares of a subject, which diagnosis compares with what was observed. Pure.
 """
@@ -214,7 +214,7 @@ class AskedTls:
 
 
 def asked_tls(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int = 1) -> AskedTls | None:
-    """Return the TLS that a server's or a frontend's settings ask for; null without TLS.
+    """Return the TLS that a server's or a frontend's settings ask for; None without TLS.
 
     *Errors*: UsageError as `resolved_settings`.
     """

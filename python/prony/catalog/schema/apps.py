@@ -1,7 +1,4 @@
-"""Apps: the built-in ones, a user's own, and what identifies them.
-
-Must not know servers or environments.
-"""
+"""Apps: the built-in ones, a user's own, and what identifies them."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +37,7 @@ OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"
 
 
 def interface_of_file(target: str) -> Interface | None:
-    """Return the interface whose apps are files of this name; null where it is none.
+    """Return the interface whose apps are files of this name; None where it is none.
 
     >>> interface_of_file("public/index.php"), interface_of_file("shop:app")
     (<Interface.PHP: 'php'>, None)

@@ -1,7 +1,4 @@
-"""Settings that were asked for, against the subjects that would take them: before anything is built for them.
-
-Must not know the command line's other options.
-"""
+"""Settings that were asked for, against the subjects that would take them, before anything is built."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Any program that listens on a given port, as a server of the catalogue: ``prony run --command``, and a
 program that was found in an app's folder.
 
-Must not know the command line.
-
 >>> command_entry("mine", ["/srv/mine", "--port", "{port}"]).command
 ('/srv/mine', '--port', '{port}')
 """

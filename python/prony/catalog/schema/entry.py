@@ -1,6 +1,6 @@
 """The content of a server's or an app's TOML file: the types of the catalogue's public keys.
 
-Shape and types only; rules for several fields are in `rules`. Must not know files, environments or users.
+Shape and types only; rules for several fields are in `rules`.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Tiny arithmetic for catalogue values such as ``2*{cpus}+1``.
 
-Whole numbers, names in braces, ``+ - * //`` and brackets.
-Read as Python, and worked out here: catalogue files may come from elsewhere. Must not know what the
-names mean.
+Whole numbers, names in braces, ``+ - * //`` and brackets. Read as Python, and worked out here: catalogue
+files may come from elsewhere.
 
 Placeholders: ``{name}`` in a catalogue's texts. Nothing else is special.
 
@@ -99,7 +98,7 @@ def fill(text: str, values: Mapping[str, int | str]) -> str:
 
 
 def check_text_value(value: str) -> str | None:
-    """Return why ``value`` may not be filled in, or null when it may.
+    """Return why ``value`` may not be filled in, or None when it may.
 
     A value may become part of a command line or a configuration file: characters that could start a new line,
     statement or placeholder are refused.

@@ -1,6 +1,6 @@
 """The catalogue: every server, frontend, service and app that Prony knows by name, read from TOML files.
 
-Must not know environments or users. Files are read when `load_catalog` is called, never at import.
+Files are read when `load_catalog` is called, never at import.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The settings of a server: their values for one subject, checked against type and range.
 
-Pure. Must not know commands or environments.
+Pure.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Reads a TOML file with exact errors: file, line, field, what was found and what was expected.
-
-Must not know what servers or apps are.
-"""
+"""Reads a TOML file with exact errors: file, line, field, what was found and what was expected."""
 
 import tomllib
 from collections.abc import Iterable, Sequence

@@ -182,7 +182,7 @@ class _Formula:
     when: SettingCondition | None = None
 
     def by_default(self, entry: HostEntry) -> int | None:
-        """Return the number under the entry's default settings; null if a default is the server's own,
+        """Return the number under the entry's default settings; None if a default is the server's own,
         depends on the machine, or does not meet the condition.
         """
         if not isinstance(self.value, str):

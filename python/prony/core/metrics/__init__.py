@@ -1,7 +1,6 @@
 """METRICS: every quantity that Prony reports, with its unit, its direction, its definition and its source.
 
-The only registry of quantities: tables, JSON, and the reference page read it. Must not know how values are
-obtained.
+The only registry of quantities: tables, JSON, and the reference page read it.
 
 >>> METRICS["response_ok_p99"].unit, METRICS["response_ok_p99"].better
 (<Unit.DURATION: 'duration'>, <Better.LOWER: 'lower'>)

@@ -1,7 +1,5 @@
 """What a metric is: a quantity with its unit, its direction, its definition and its source.
 
-Must not know which there are.
-
 >>> Unit("bytes") is Unit.BYTES
 True
 

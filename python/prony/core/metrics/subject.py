@@ -1,7 +1,5 @@
 """What the subject used: CPU, memory, processes, accept queues and connections.
 
-Must not know the generator or the rest of the machine.
-
 >>> next(metric.name for metric in SUBJECT)
 'cpu_percent'
 """

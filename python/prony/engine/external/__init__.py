@@ -1,7 +1,5 @@
 """External load generators in the role of an engine: one small file for each, one runner for all.
 
-Must not know trials or archives.
-
 >>> sorted(TOOLS)[:3]
 ['ab', 'fortio', 'h2load']
 """

@@ -4,7 +4,7 @@
 (base64), ``reads``, ``environment``, ``duration_ns`` and ``is_window``. One that is ``interrupted_after`` its
 time may not end by itself; ``counted_at``: the port of a reference server, which is asked what it counted
 meanwhile. It writes events, then the output of the last run, as a recording. The tool dies with it, and it
-dies with Prony. Must not know which tool it is.
+dies with Prony.
 
 >>> _text(b"caf\\xe9")
 'caf\\ufffd'

@@ -1,7 +1,5 @@
 """An external tool in the role of an engine: finds it, refuses loads that it cannot send, runs it, reads it.
 
-Must not know trials.
-
 >>> from prony.engine.external import TOOLS
 >>> ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"]).cancel()
 """

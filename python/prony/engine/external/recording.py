@@ -75,7 +75,7 @@ def interrupted(tool: Tool, job: Job, around: Around) -> Recording:
 
 
 def account(measured: Measured) -> Account:
-    """Return the requests by how they ended; a class that the tool does not report separately is null."""
+    """Return the requests by how they ended; a class that the tool does not report separately is None."""
     failed: Mapping[str, int] = {name: count for name, count in measured.failed.items() if count}
     bad = dict(measured.bad_status)
     scheduled = measured.ok + sum(bad.values()) + sum(failed.values())
@@ -85,7 +85,7 @@ def account(measured: Measured) -> Account:
 
 
 def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Recording:
-    """Return what every Recording of a tool has, with null for what no tool measures."""
+    """Return what every Recording of a tool has, with None for what no tool measures."""
     return Recording(
         format=1,
         engine=GeneratorName(

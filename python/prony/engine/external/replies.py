@@ -30,7 +30,7 @@ _KINDS = (
 
 
 def by_status(codes: Mapping[str, object], wanted: int | None) -> tuple[int, dict[str, int]]:
-    """Return how many replies were valid, and the others by status. ``wanted`` null: 200 to 399 is valid.
+    """Return how many replies were valid, and the others by status. ``wanted`` None: 200 to 399 is valid.
 
     *Errors*: EngineError for an invalid status or number.
     """
@@ -41,7 +41,7 @@ def by_status(codes: Mapping[str, object], wanted: int | None) -> tuple[int, dic
 
 
 def is_good(code: int, wanted: int | None) -> bool:
-    """Return whether a status is the ``wanted`` one; null: whether it is 200 to 399."""
+    """Return whether a status is the ``wanted`` one; None: whether it is 200 to 399."""
     return code == wanted if wanted else 200 <= code < 400
 
 
@@ -68,7 +68,7 @@ def by_kind(errors: Mapping[str, object]) -> dict[str, int]:
 
 
 def reported(population: str, count: int, values: Mapping[str, object], unit_ns: float) -> Reported | None:
-    """Return a tool's own summary of ``count`` latencies; null when there are none.
+    """Return a tool's own summary of ``count`` latencies; None when there are none.
 
     ``values``: ``min``, ``mean``, ``max``, and percentiles by name, in units of ``unit_ns`` nanoseconds.
 

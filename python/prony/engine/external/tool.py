@@ -1,6 +1,6 @@
 """The types of an external load generator: what it can do, how to start it, and what its output says.
 
-Pure. Must not know how a process is started.
+Pure.
 
 >>> Reported("answered", 2, 1, 2.0, 3, {"50": 2}).percentiles["50"]
 2
@@ -88,12 +88,12 @@ class Job:
 
     @property
     def duration_ns(self) -> int | None:
-        """The duration; null: until the number of requests is reached."""
+        """The duration; None: until the number of requests is reached."""
         return self.workload.stop.duration_ns if isinstance(self.workload.stop, DurationStop) else None
 
     @property
     def requests(self) -> int | None:
-        """The number of requests; null: as many as fit into the duration."""
+        """The number of requests; None: as many as fit into the duration."""
         return self.workload.stop.requests if isinstance(self.workload.stop, CountStop) else None
 
     @property
@@ -206,7 +206,7 @@ class Tool:
 
 
 def refusal(tool: Tool, workload: Workload, address: Address) -> str | None:
-    """Return why a tool cannot send a load, as one sentence; null: it can."""
+    """Return why a tool cannot send a load, as one sentence; None: it can."""
     return next((f"{tool.name} {reason}" for reason in _reasons(tool, workload, address)), None)
 
 

@@ -50,7 +50,7 @@ class Fleet:
 
     @property
     def count(self) -> int | None:
-        """How many generators are started; null: those of a scheduler."""
+        """How many generators are started; None: those of a scheduler."""
         return len(self.hosts.names) if self.hosts is not None else self.workers
 
     @property

@@ -51,7 +51,7 @@ class ClockDrift:
 
 
 def offset_at(probes: Sequence[Probe], at_ns: int) -> Offset | None:
-    """Return the offset at a moment of this clock; null without a probe, or where they contradict each other.
+    """Return the offset at a moment of this clock; None without a probe, or where they contradict each other.
 
     *Definition*: a probe that was sent at s, received at r and read w bounds the offset by [w - r, w - s] at
     its time; at t it is wider on both sides by the drift times the distance from t to the farther of s and
@@ -77,7 +77,7 @@ def _bounds(probe: Probe, at_ns: int) -> tuple[int, int]:
 
 
 def drift_of(probes: Sequence[Probe]) -> ClockDrift | None:
-    """Return the drift between the first probes and the last; null where they do not bound it.
+    """Return the drift between the first probes and the last; None where they do not bound it.
 
     *Definition*: of two probes that bound the offset by [a, b] and [c, d] it changed by c - b to d - a
     between their readings, which are apart by the other clock's time.

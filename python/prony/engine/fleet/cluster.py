@@ -1,6 +1,6 @@
 """The only place that knows Dask distributed: workers found or started, asked, and left.
 
-What crosses it is bytes, numbers and names. Must not know what a load is.
+What crosses it is bytes, numbers and names.
 
 ``python -m prony.engine.fleet.cluster`` is one worker: an order on stdin, as a line of JSON. On this machine
 one with its ``seat`` comes before. It ends with whoever started it.
@@ -185,7 +185,7 @@ class Cluster:
         return found
 
     async def _call(self, address: str, operation: str) -> int | None:
-        """Return what a worker answers; null when it does not."""
+        """Return what a worker answers; None when it does not."""
         try:
             answer = await asyncio.wait_for(getattr(self._client.rpc(address), operation)(), _ANSWER_S)
         except Exception:  # the border of a library; who does not answer is noticed by the silence
@@ -247,7 +247,7 @@ def opened(fleet: Fleet) -> Iterator[Cluster]:
 def summoned(fleet: Fleet, seats: Sequence[Json | None]) -> Iterator[Connected]:
     """Do what needs this process's rights: start workers, read certificates. What is yielded connects them.
 
-    ``seats``: one for the engine of each worker on this machine; null: it runs as this process does. All that
+    ``seats``: one for the engine of each worker on this machine; None: it runs as this process does. All that
     is needed later is imported now: with a seat comes another user, who may not be able to read it.
 
     *Errors*: as ``opened``.

@@ -1,7 +1,5 @@
 """The engine on several machines: a start in common, one account in the end.
 
-Must not know Dask, nor trials.
-
 >>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1).cancel()
 
 >>> said = {"phase": "window", "elapsed_ns": 5, "ok": 2, "failed": 0}
@@ -392,7 +390,7 @@ _GOING = ("in_flight", "queued", "connected")
 
 
 def summed(latest: Mapping[str, Json], ended: Container[str]) -> Json | None:
-    """Return the event of the whole, in the phase of the last of them; null where none has said anything.
+    """Return the event of the whole, in the phase of the last of them; None where none has said anything.
 
     ``ended``: those whose load is over. What they counted stays, but nothing of them is open any more.
     """

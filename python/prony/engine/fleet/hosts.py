@@ -1,7 +1,5 @@
 """The machines of a fleet that Prony starts over SSH, as a file names them: ``--fleet hosts.toml``.
 
-Must not know Dask, or how a machine is reached.
-
 >>> Host(address="load1.example", workers=2).names
 ('load1.example-1', 'load1.example-2')
 """

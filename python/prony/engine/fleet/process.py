@@ -1,7 +1,5 @@
 """A fleet as the generator of a trial: ``local:4`` in the subject's network, or machines elsewhere.
 
-Must not know trials, nor Dask.
-
 >>> FleetProcessEngine(EngineChoice("local:4"), Fleet(None, 4)).cancel()
 """
 

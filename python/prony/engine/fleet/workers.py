@@ -1,4 +1,4 @@
-"""Processes that serve as workers of a fleet, on this machine or over SSH. Must not know Dask.
+"""Processes that serve as workers of a fleet, on this machine or over SSH.
 
 A worker gets its order as a line of JSON on its standard input, before it another one where it has to take a
 seat, and ends when that closes: whoever started it is gone then, also where ssh lies between them.

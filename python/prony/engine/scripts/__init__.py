@@ -1,7 +1,6 @@
 """Four load generators in Python, written as people write them; and once more as an article printed them.
 
-The code in ``python-scripts`` runs in an environment of its own and knows nothing of Prony. Must not know
-trials.
+The code in ``python-scripts`` runs in an environment of its own and knows nothing of Prony.
 
 >>> sorted(SCRIPTS)[0]
 'printed-asyncio'

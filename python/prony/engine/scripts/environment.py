@@ -1,7 +1,5 @@
 """The environment of the load scripts, locked like those of the servers, and its interpreter.
 
-Must not know what the scripts do.
-
 >>> entry().name
 'python-scripts'
 """

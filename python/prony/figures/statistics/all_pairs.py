@@ -1,7 +1,7 @@
 """The effects of all pairs of several subjects that ran in the same blocks, for one verdict over all of them.
 
 The effect of a pair is its mean difference over common blocks and nothing else. Its error is the pair's own,
-drawn towards what is usual in this study by as much as the study's pairs are alike. Must not know verdicts.
+drawn towards what is usual in this study by as much as the study's pairs are alike.
 
 >>> logs = {"a": {0: 1.0, 1: 1.1, 2: 0.9}, "b": {0: 2.0, 1: 2.1, 2: 1.9}}
 >>> [(pair, round(effect.centre, 6)) for pair, effect in all_pairs(logs).items()]

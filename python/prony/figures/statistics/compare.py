@@ -1,6 +1,6 @@
 """Whether two subjects differ: from their effect to a verdict, for one comparison or for a whole family.
 
-``Terms`` fix the rules before the run. Must not know cells, metrics or reports.
+``Terms`` fix the rules before the run.
 
 *Source*: D. J. Schuirmann, "A comparison of the two one-sided tests procedure", J. Pharmacokin. Biopharm. 15
 (1987); and those of the modules that it puts together: effects, multiplicity, spending.

@@ -129,7 +129,7 @@ def _mean_square(values: Sequence[float]) -> tuple[float, float]:
 
 
 def paired(log_ratios: Sequence[float], widening: float | None = None) -> Effect:
-    """Return the effect from ln(B_b / A_b), one for each block b. ``widening``: null for that of blocks.
+    """Return the effect from ln(B_b / A_b), one for each block b. ``widening``: None for that of blocks.
 
     *Definition*: the mean of the log ratios, so that its exponential is the ratio of geometric means; its
     error is s / sqrt(n), times that of `dependence.widenings`; n - 1 degrees of freedom.

@@ -1,7 +1,5 @@
 """Whether the effect of one factor depends on the level of another: ratios of two ratios within blocks.
 
-Must not know settings or reports.
-
 >>> grid = {(0, 0): ["a"], (0, 1): ["b"], (1, 0): ["c"], (1, 1): ["d"]}
 >>> step = {"a": 0.0, "b": 0.7, "c": 0.7, "d": 0.7}
 >>> logs = {name: {k: step[name] + 0.001 * (k % 2) for k in range(6)} for name in step}

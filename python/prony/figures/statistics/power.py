@@ -54,7 +54,7 @@ class Sight:
 
 
 def sight(found: Sequence[Comparison], blocks: int, bar: float) -> Sight | None:
-    """Return what these comparisons could have found; null where none has an interval.
+    """Return what these comparisons could have found; None where none has an interval.
 
     *Definition*: exp(ln(1 + bar) + h + 1.28 sqrt(e^2 + h^2 / (2 f))) - 1, with h the median half-width of the
     intervals, e the median standard error, and f the median degrees of freedom, for another study's intervals

@@ -1,7 +1,7 @@
 """When a study that looks several times may stop: its figures are precise, its verdicts are reached, or more
 blocks would not help.
 
-A study of a fixed number of blocks has no such question. Must not know how blocks are run.
+A study of a fixed number of blocks has no such question.
 
 >>> from prony.figures.statistics.compare import compare_family
 >>> steady = compare_family({"b/a": [0.10, 0.101, 0.099, 0.1, 0.102, 0.098, 0.1, 0.1, 0.101, 0.099]})

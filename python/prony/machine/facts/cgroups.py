@@ -54,7 +54,7 @@ def parse_groups(text: str) -> dict[str, str]:
 
 
 def limit_in(text: str) -> int | None:
-    """Return a limit; null: none.
+    """Return a limit; None: none.
 
     *Errors*: ValueError for any other text.
     """
@@ -65,7 +65,7 @@ def limit_in(text: str) -> int | None:
 
 
 def parse_quota(text: str) -> float | None:
-    """Return CPUs from version 2's ``quota period``; null: no quota.
+    """Return CPUs from version 2's ``quota period``; None: no quota.
 
     >>> parse_quota("150000 100000"), parse_quota("max 100000")
     (1.5, None)
@@ -87,7 +87,7 @@ def lowest_limit(found: list[Fact]) -> Fact:
 
 
 def limit_of(controller: str, name: str, name_v1: str) -> Fact:
-    """Return the lowest limit from Prony's own group up to the root; null: none."""
+    """Return the lowest limit from Prony's own group up to the root; None: none."""
     folders, version = _folders(controller)
     file = name if version == 2 else name_v1
     # The root of all groups has no such file and no limit; the root group of a container has one.

@@ -226,7 +226,7 @@ def guest_by_name(vendor: str, product: str) -> bool:
 
 
 def container() -> Fact:
-    """Return the kind of container that Prony runs in; null: none found."""
+    """Return the kind of container that Prony runs in; None: none found."""
     marks = [mark for mark in _MARKS if Path(mark).exists()]
     group = read_fact(Path("/proc/1/cgroup"))
     return container_kind(marks, group if isinstance(group, str) else "", os.environ)

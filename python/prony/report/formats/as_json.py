@@ -38,7 +38,7 @@ def reading_json(reading: Reading) -> Json:
 
 
 def report_of(reading: Reading) -> StudyReport:
-    """Return a study's report with its short answer; null for a search, whose answer is `found_rates`."""
+    """Return a study's report with its short answer; None for a search, whose answer is `found_rates`."""
     return StudyReport(None if reading.is_search else brief_of(reading), reading)
 
 

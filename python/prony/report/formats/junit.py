@@ -1,4 +1,4 @@
-"""The limits of a comparison as JUnit's XML, which CI systems show. Must not know how they were compared.
+"""The limits of a comparison as JUnit's XML, which CI systems show.
 
 *Source*: The JUnit XML file format, as Jenkins, GitLab and pytest read and write it.
 """

@@ -2,7 +2,7 @@
 
 On a page, the first use of each term of the glossary links to its definition at the end: a page must explain
 itself wherever it is published. Text may come from servers and logs: control characters are dropped, and
-characters that Markdown or HTML would read as markup are escaped. Must not know what a document says.
+characters that Markdown or HTML would read as markup are escaped.
 
 >>> from prony.report.document import Section
 >>> print(markdown(Document("A *title*", (Section("", (Paragraph("1 < 2"),)),))), end="")

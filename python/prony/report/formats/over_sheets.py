@@ -56,7 +56,7 @@ def estimated(value: Estimate | Missing) -> Row:
 
 
 def reason(value: Estimate | Missing) -> str | None:
-    """Return why an estimate is missing; null where it is not."""
+    """Return why an estimate is missing; None where it is not."""
     return value.reason if isinstance(value, Missing) else None
 
 

@@ -317,7 +317,7 @@ def _row(cells: Sequence[Entry], columns: Sequence[Column], widths: Sequence[int
 
 
 def _group_line(columns: Sequence[Column], widths: Sequence[int]) -> "Text | None":
-    """Return the line of the groups' headings, each over its columns; null if there are none."""
+    """Return the line of the groups' headings, each over its columns; None if there are none."""
     if not any(column.group for column in columns):
         return None
     line = ""
@@ -429,7 +429,7 @@ def _folded(name: str, width: int) -> list[str]:
 
 
 def span_bars(spans: Sequence[Span | None], width: int) -> Iterator[str]:
-    """Yield a bar for each figure, from zero on, in one scale; an empty one for null.
+    """Yield a bar for each figure, from zero on, in one scale; an empty one for None.
 
     `━` up to the figure `┿`, `┝` and `┤` at the ends of its interval.
     """

@@ -1,7 +1,6 @@
 """What a chart is, and the parts that all charts share.
 
-A specification has no data from outside, no address, and no expression but those written here. Must not know
-which charts there are.
+A specification has no data from outside, no address, and no expression but those written here.
 
 The colour and the shape of each subject: the same in every chart, and never the colour alone.
 

@@ -1,7 +1,6 @@
 """Documents as HTML. All text may come from anybody: whatever is not written here is escaped.
 
-Each number keeps its value, for sorting, and its place in the report's JSON. Must not know what a document
-says.
+Each number keeps its value, for sorting, and its place in the report's JSON.
 
 >>> from prony.report.document import Paragraph
 >>> block_html(Paragraph("1 < 2 blocks"))

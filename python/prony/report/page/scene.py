@@ -60,7 +60,7 @@ class Scene:
         return metric_scale(metric, means(cell.metrics[metric] for cell in cells))
 
     def row(self, cell: CellSummary, metric: str, scale: Scale) -> Json | None:
-        """Return a cell's figure with its interval; null where there is none."""
+        """Return a cell's figure with its interval; None where there is none."""
         found = cell.metrics[metric]
         if isinstance(found, Missing):
             return None

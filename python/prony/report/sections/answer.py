@@ -91,7 +91,7 @@ def is_limited(group: Group) -> bool:
 
 
 def leader_words(group: Group, at: str) -> Text | None:
-    """Return who leads a group, how sure that is, and its figure; null where nobody leads. ``at``: where the
+    """Return who leads a group, how sure that is, and its figure; None where nobody leads. ``at``: where the
     JSON has its answer.
     """
     found = group.answer

@@ -118,7 +118,7 @@ def _unseen(one: AskedProgram, at: str) -> Text:
 
 
 def _largest_drift(found: Calibrations) -> Figure | None:
-    """Return how large a drift may be that was not shown: the farthest end of an interval; null without
+    """Return how large a drift may be that was not shown: the farthest end of an interval; None without
     any.
     """
     ends = [

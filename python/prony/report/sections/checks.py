@@ -99,7 +99,7 @@ _MATTERED = {
 
 
 def cross_check(reading: Reading) -> Section | None:
-    """Return other generators' figures of the same cells beside Prony's own; null without any."""
+    """Return other generators' figures of the same cells beside Prony's own; None without any."""
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
     notes = Footnotes()

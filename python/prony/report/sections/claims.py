@@ -62,7 +62,7 @@ _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 
 
 def claims(reading: Reading) -> Section | None:
-    """Return the claims with their verdicts, the counts first; null for a study without claims."""
+    """Return the claims with their verdicts, the counts first; None for a study without claims."""
     if not reading.claims:
         return None
     blocks: tuple[Block, ...] = (

@@ -85,7 +85,7 @@ def _range_words(found: Comparison, at: str) -> Text:
 
 
 def ratio_note(group: Group) -> Text | None:
-    """Return what the ratios of a group's main table are; null where there are none."""
+    """Return what the ratios of a group's main table are; None where there are none."""
     found = group.answer
     if found.metric is None or not found.comparisons:
         return None

@@ -82,7 +82,7 @@ def _marks(group: Group, at: str) -> Marks:
 
 
 def failed_requests(reading: Reading) -> Section | None:
-    """Return the failed requests by kind; null where none failed."""
+    """Return the failed requests by kind; None where none failed."""
     cells = [
         (group_words(group, place), one)
         for place, group in enumerate(reading.groups)
@@ -164,7 +164,7 @@ def _log(trial: TrialFigures) -> Iterator[Block]:
 
 
 def uncounted(reading: Reading) -> Section | None:
-    """Return the trials that do not count, one entry for each reason; null if all count."""
+    """Return the trials that do not count, one entry for each reason; None if all count."""
     blocks: list[Block] = []
     for place, group in enumerate(reading.groups):
         under = framed(", ", group_words(group, place)) if len(reading.groups) > 1 else EMPTY
@@ -223,7 +223,7 @@ def _repeated(reading: Reading) -> Iterator[Text]:
 
 
 def unavailable(reading: Reading) -> Section | None:
-    """Return the subjects that were not measured, with the reason; null if there are none."""
+    """Return the subjects that were not measured, with the reason; None if there are none."""
     items = tuple(
         ("", text("{}: {}", Name(name), Quote(reason, pointer("unmeasured", name))))
         for name, reason in reading.unmeasured.items()

@@ -35,7 +35,7 @@ _MEANING = (
 
 
 def senders_section(reading: Reading) -> Section | None:
-    """Return the table of the generators, and on what machines they were; null where there was one alone,
+    """Return the table of the generators, and on what machines they were; None where there was one alone,
     beside the servers.
     """
     found = tuple((pointer("machines", k), one) for k, one in enumerate(reading.machines))

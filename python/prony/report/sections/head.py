@@ -44,7 +44,7 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
 
 
 def limited_words(reading: Reading) -> Text | None:
-    """Return in how many trials the generator set the figures, or may have; null in none."""
+    """Return in how many trials the generator set the figures, or may have; None in none."""
     found = reading.limited
     yes, suspect = found[Limited.YES], found[Limited.SUSPECT]
     if not yes and not suspect:
@@ -162,7 +162,7 @@ def measured_words(reading: Reading, brief: Brief, where: str) -> Text:
 
 
 def _machines(reading: Reading) -> Text | None:
-    """Return how many machines the sessions were on, where these are several; else null."""
+    """Return how many machines the sessions were on, where these are several; else None."""
     return None if reading.across is None else machines_words(reading.across, "/across")
 
 

@@ -47,7 +47,7 @@ def pace_notes(reading: Reading) -> Iterator[Text]:
 
 
 def _changed(cell: CellSummary) -> tuple[Kind, bool] | None:
-    """Return how a cell changed, and whether that was in its share of valid replies; null if it did not."""
+    """Return how a cell changed, and whether that was in its share of valid replies; None if it did not."""
     found = cell.steadiness
     return None if isinstance(found, Missing) or found.is_steady else (found.kind, found.measure == "share")
 

@@ -23,7 +23,7 @@ _REFUTED = "Which rate is the highest is open: {} may have a higher one, which f
 
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
-    """Return the rates that the search found, the highest first, and the subject of the highest; null where
+    """Return the rates that the search found, the highest first, and the subject of the highest; None where
     another's is a bound, or not confirmed, and may be higher.
     """
     ranked = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
@@ -42,7 +42,7 @@ def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
 
 
 def _doubt(best: Confirmed, others: Sequence[Confirmed]) -> Text | None:
-    """Return whose rate may be higher than the best; null where there is none."""
+    """Return whose rate may be higher than the best; None where there is none."""
     bounds = [Name(one.subject) for one in others if one.at_least]
     if bounds:
         return text(_OPEN, joined(bounds))
@@ -100,7 +100,7 @@ def _rate(one: Confirmed, at: str) -> Figure:
 
 
 def rates(reading: Reading) -> Section | None:
-    """Return the table of the rates; null without a search."""
+    """Return the table of the rates; None without a search."""
     found, notes = reading.found_rates, Footnotes()
     if not found:
         return None

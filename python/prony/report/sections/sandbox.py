@@ -1,7 +1,4 @@
-"""Remarks on the sandbox: network, CPUs, the server's limits, and whether they held.
-
-Must not know other remarks.
-"""
+"""Remarks on the sandbox: network, CPUs, the server's limits, and whether they held."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -54,7 +54,7 @@ def _machine(one: SessionPart, number: int, at: str) -> Text:
 
 
 def machines_words(found: Sessions, at: str) -> Text | None:
-    """Return on how many machines the sessions were; null for one. ``at``: where the JSON has ``found``."""
+    """Return on how many machines the sessions were; None for one. ``at``: where the JSON has ``found``."""
     number = len(set(found.machines))
     return text("{} machines", Figure(number, count, at + pointer("machines"))) if number > 1 else None
 

@@ -58,7 +58,7 @@ def disagreements(reading: Reading) -> Iterator[Text]:
 
 
 def agreed_in_all(group: Group) -> Text | None:
-    """Return what the subjects of a group agreed on, together; null without TLS."""
+    """Return what the subjects of a group agreed on, together; None without TLS."""
     agreed = agreed_by_all(cell.tls for cell in group.cells)
     return None if agreed is None else agreed_words(agreed)
 

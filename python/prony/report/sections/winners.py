@@ -22,7 +22,7 @@ _Placed = tuple[int, Group, str, Standing]
 
 
 def winners(reading: Reading) -> Section | None:
-    """Return the best in each measure; null with fewer than two subjects that count."""
+    """Return the best in each measure; None with fewer than two subjects that count."""
     groups = [
         (place, group)
         for place, group in enumerate(reading.groups)
@@ -112,7 +112,7 @@ def _figure(place: int, group: Group, standing: Standing) -> Text:
 
 
 def letters_note(group: Group) -> Text | None:
-    """Return what the letters of a group's main table mean; null without letters."""
+    """Return what the letters of a group's main table mean; None without letters."""
     found = deciding(group)
     if found is None or found.metric is None:
         return None
@@ -123,6 +123,6 @@ def letters_note(group: Group) -> Text | None:
 
 
 def deciding(group: Group) -> Standing | None:
-    """Return the standing in the measure that decides; null without letters."""
+    """Return the standing in the measure that decides; None without letters."""
     own = (one for one in group.standings if one.metric == group.answer.metric and one.letters)
     return next(own, None)

@@ -1,6 +1,6 @@
 """Empties and removes groups: kills all processes in them, then removes them, and touches nothing else.
 
-Works only on folders of Prony's subtrees, of either version. Must not know limits.
+Works only on folders of Prony's subtrees, of either version.
 
 >>> is_inside_a_subtree(Path("/sys/fs/cgroup/user.slice"))
 False
@@ -51,7 +51,7 @@ def kill_all(files: CgroupFiles, folders: Iterable[Path]) -> int:
 
 
 def remove_all(files: CgroupFiles, folders: Iterable[Path]) -> str | None:
-    """Remove these groups and those below; return null when they are gone, else why not.
+    """Remove these groups and those below; return None when they are gone, else why not.
 
     *Errors*: ValueError for a group that is not Prony's.
     """

@@ -1,7 +1,5 @@
 """The operations on a cgroup file system, so that a test can replace the kernel.
 
-Must not know what the files mean.
-
 Pure: the caller passes the texts. *Source*: proc_pid_mountinfo(5); cgroups(7), "/proc/pid/cgroup".
 
 >>> KernelFiles().folders(Path("/proc/self/fdinfo"))
@@ -76,7 +74,7 @@ def own_mark() -> Mark:
 
 
 def parse_mark(name: str) -> Mark | None:
-    """Return the owner of the subtree of this name; null: it is not a subtree of Prony's."""
+    """Return the owner of the subtree of this name; None: it is not a subtree of Prony's."""
     found = _MARK_NAME.fullmatch(name)
     if found is None:
         return None
@@ -232,7 +230,7 @@ def parse_flat(text: str) -> dict[str, int]:
 def read_sources(
     files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
 ) -> CountersReading:
-    """Return the counters in a group's files; ``folder_of`` returns null for a missing controller."""
+    """Return the counters in a group's files; ``folder_of`` returns None for a missing controller."""
     values: dict[str, int] = {}
     missing: dict[str, str] = {}
     for source in sources:

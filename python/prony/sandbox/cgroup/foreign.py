@@ -1,7 +1,5 @@
 """The control group of a process that Prony did not create: found and read, never changed.
 
-Must not know who created it.
-
 >>> ForeignGroup(()).counters().cpu_ns is None
 True
 """

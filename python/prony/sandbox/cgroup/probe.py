@@ -1,6 +1,6 @@
 """Which limits hold on this machine: each is set on a test group and then exceeded on purpose.
 
-Takes about half a second for all limits; call it once in a run. Must not know subjects.
+Takes about half a second for all limits; call it once in a run.
 
 >>> states_without("no cgroups")["cpus"].holding
 <LimitHolding.AFFINITY: 'by affinity only'>

@@ -2,7 +2,7 @@
 
 With cgroup v2 only systemd hands out parts of the tree of groups. So this process asks systemd for the same
 as `systemd-run --scope -p Delegate=yes` gives a new process; arguments, terminal and exit status stay as they
-are. Must not know what the groups are used for.
+are.
 
 >>> in_unit("0::/user.slice/user-7.slice/user@7.service/app.slice/prony-1.scope", "prony-1.scope")
 True
@@ -126,7 +126,7 @@ class CgroupTree:
         return _Group(name, self._files, self._backends, folders)
 
     def close(self) -> str | None:
-        """Kill all processes, remove all groups and the subtree; return null, or why something is left."""
+        """Kill all processes, remove all groups and the subtree; return None, or why something is left."""
         parts = [place / name for place in self._made for name in self._parts(place)]
         kill_all(self._files, parts)
         reasons = [remove_all(self._files, parts)]
@@ -196,7 +196,7 @@ class _Group:
         return kill_all(self._files, self._folders)
 
     def remove(self) -> str | None:
-        """Kill all processes in it and remove it; return null, or why it still exists."""
+        """Kill all processes in it and remove it; return None, or why it still exists."""
         self.kill()
         return remove_all(self._files, self._folders)
 
@@ -237,7 +237,7 @@ def gain_cgroups(proc: Path = _PROC) -> "CgroupTree | NoCgroups":
 
 
 def enter_scope(proc: Path = _PROC, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Move this process into a scope of its own, delegated to its user; return null, or why that failed.
+    """Move this process into a scope of its own, delegated to its user; return None, or why that failed.
 
     *Source*: org.freedesktop.systemd1(5), "StartTransientUnit"; systemd.resource-control(5), "Delegate".
     """
@@ -273,7 +273,7 @@ def in_unit(groups: str, unit: str) -> bool:
 
 
 def _ask(unit: str, timeout_s: float) -> str | None:
-    """Ask systemd for the scope; return null, or why it refused."""
+    """Ask systemd for the scope; return None, or why it refused."""
     tool = shutil.which("busctl")
     if tool is None:
         return "`busctl` is not on PATH"

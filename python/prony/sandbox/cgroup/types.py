@@ -1,7 +1,5 @@
 """The types of control groups: limits, how far they hold, counters, a group, the tree of groups.
 
-Must not know the versions of cgroups.
-
 >>> Counters(cpu_ns=7, memory_peak_bytes=5) - Counters(cpu_ns=3, memory_peak_bytes=4)
 Counters(cpu_ns=4, memory_peak_bytes=5)
 """
@@ -155,7 +153,7 @@ class ControlGroup(Protocol):
         ...
 
     def remove(self) -> str | None:
-        """Kill all processes in it and remove it; return null, or why it still exists."""
+        """Kill all processes in it and remove it; return None, or why it still exists."""
         ...
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """The back end for cgroup v1: a subtree in the hierarchy of each controller.
 
-*Source*: Documentation/admin-guide/cgroup-v1/. Must not know what the limits are for.
+*Source*: Documentation/admin-guide/cgroup-v1/.
 
 >>> V1.version
 'v1'
@@ -133,7 +133,7 @@ class V1:
 
 
 def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> CountersReading:
-    """Return the counters of a group; its folder may differ by controller; null: no such controller."""
+    """Return the counters of a group; its folder may differ by controller; None: no such controller."""
     found = read_sources(files, _SOURCES, folder_of)
     pressure = dict.fromkeys(_PRESSURE, "cgroup v1 has no pressure figures")
     return CountersReading(found.values, {**found.missing, **pressure})

@@ -4,7 +4,7 @@ Below a group other than the root, controllers can be switched on only while no 
 ("no internal processes"): so Prony moves into a leaf of its subtree, and back when it closes. Without
 controllers (when they are on v1) it can still kill a whole group at once and read CPU time and pressure.
 
-*Source*: Documentation/admin-guide/cgroup-v2.rst. Must not know what the limits are for.
+*Source*: Documentation/admin-guide/cgroup-v2.rst.
 
 >>> V2.version
 'v2'

@@ -3,7 +3,7 @@
 A container has the same programs as any other sandbox: the environments of the catalogue's entries and the
 host's system, mounted read-only at their usual paths. So a comparison of sandboxes compares only sandboxes.
 Its image holds no programs, only mount points. Imports nothing, because the supervisor imports
-`prony.sandbox`. Must not know subjects, trials or plans.
+`prony.sandbox`.
 
 >>> from prony.sandbox.containers.image import ContainerEngine
 >>> ContainerEngine("/usr/bin/podman").name

@@ -1,7 +1,5 @@
 """The image of all containers: mount points only, without any program.
 
-Must not know what is mounted when.
-
 >>> image_name(b"x")
 'prony-sandbox:2d711642b726'
 
@@ -92,7 +90,7 @@ class ContainerEngine:
         return marks
 
     def remove(self, container: str) -> str | None:
-        """Kill a container and remove it; return null when it is gone, else why not."""
+        """Kill a container and remove it; return None when it is gone, else why not."""
         try:
             self.ask("rm", "--force", "--volumes", container)
         except HostError as error:

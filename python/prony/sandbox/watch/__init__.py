@@ -1,4 +1,4 @@
 """What Prony watches while a load runs: the subject's processes, the machine, and the kernel's counters.
 
-One file each. Must not know plans or archives.
+One file each.
 """

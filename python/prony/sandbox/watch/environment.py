@@ -1,6 +1,6 @@
 """What else happened on the machine during the window: other load, stolen time, pressure, heat, sleep.
 
-Must not know the engine or the sandbox. Deltas over the window, in ns where the name says so:
+Deltas over the window, in ns where the name says so:
 
 - ``cpus.busy_ns``, ``cpus.interrupts_ns``, ``cpus.softirq_ns``, ``cpus.idle_ns``, ``cpus.steal_ns``: of the
   trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns``: of the CPU with the most

@@ -1,9 +1,9 @@
 """Stacks of one Node.js process, by V8's own profiler, from the opening of a window to its close.
 
-SIGUSR1 opens Node's inspector on 127.0.0.1; a session there starts and stops the profiler, and
-closes the inspector again. Who knows the session's name may execute code in the process: it is started with
+SIGUSR1 opens Node's inspector on 127.0.0.1; a session there starts and stops the profiler, and closes the
+inspector again. Who knows the session's name may execute code in the process: it is started with
 `NODE_OPTIONS` so that only its output has that name, and no other user of the machine finds it. What it
-answers is a stranger's: bounded in bytes, depth and time. Must not know figures, or how a network is entered.
+answers is a stranger's: bounded in bytes, depth and time.
 
 *Source*: Node.js manual, Signal events and `--inspect-publish-uid`; Chrome DevTools Protocol, Profiler;
 RFC 6455, sections 4.1 and 5.2.

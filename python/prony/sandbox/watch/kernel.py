@@ -1,8 +1,7 @@
 """The kernel's counters of the trial's network over the window: overflows, drops, retransmissions.
 
-Client and server share the namespace, so each counter covers both sides; on the host's loopback it covers
-the whole machine.
-*Source*: Documentation/networking/snmp_counter.rst; proc(5). Must not know the engine or the sandbox.
+Client and server share the namespace, so each counter covers both sides; on the host's loopback it covers the
+whole machine. *Source*: Documentation/networking/snmp_counter.rst; proc(5).
 
 Counters: ``descriptors.used`` and ``descriptors.limit``, of the serving process that is
 nearest to its own limit; ``ports``: how many the kernel gives out in the trial's network for connections that
@@ -231,7 +230,7 @@ _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def soft_limit(text: str) -> int | None:
-    """Return the soft limit of open files from /proc/PID/limits; null: there is none."""
+    """Return the soft limit of open files from /proc/PID/limits; None: there is none."""
     found = _OPEN_FILES.search(text)
     return int(found[1]) if found else None
 
@@ -281,7 +280,7 @@ class LimitCounters:
 
 
 def _descriptors(process: int) -> tuple[int, int] | None:
-    """Return how many files a process has open, and may have; null: it is gone, or has no limit."""
+    """Return how many files a process has open, and may have; None: it is gone, or has no limit."""
     try:
         limit = soft_limit(Path(f"/proc/{process}/limits").read_text())
         used = sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())

@@ -1,7 +1,6 @@
 """The accept queues of a subject's listeners, their limits, and the number of connections.
 
-Must not know the engine or the sandbox. Gauges, for each process that the trial started (``server``,
-``frontend``, a service):
+Gauges, for each process that the trial started (``server``, ``frontend``, a service):
 
 - ``listen.<process>.queued``, ``listen.<process>.limit``: of its listener with the fullest queue
 - ``listen.<process>.sockets``: how many listeners take connections to its address (SO_REUSEPORT)
@@ -293,7 +292,7 @@ _MOST_CONNECTIONS = 5000
 
 
 def inode_of(link: str) -> int | None:
-    """Return the inode of the socket that a descriptor is; null for anything else."""
+    """Return the inode of the socket that a descriptor is; None for anything else."""
     found = _SOCKET.fullmatch(link)
     return int(found[1]) if found else None
 

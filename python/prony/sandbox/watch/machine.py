@@ -1,7 +1,5 @@
 """Cumulative figures of the machine: CPUs, pressure, network queues.
 
-Must not know processes.
-
 >>> read_machine_cpu().busy_ns > 0
 True
 

@@ -1,7 +1,5 @@
 """The parts of the compiled module that monitors use.
 
-Must not know the monitors.
-
 >>> CompiledSource.__name__
 'CompiledSource'
 """
@@ -33,13 +31,13 @@ class CompiledSource:
         return self._sampler.sample()
 
     def memory(self, pid: int) -> _engine.Memory | None:
-        """Return a process's memory: PSS, in which what several share is divided, and USS, without it; null
+        """Return a process's memory: PSS, in which what several share is divided, and USS, without it; None
         when it is gone or may not be read.
         """
         return _engine.process_memory(pid)
 
     def detail(self, pid: int) -> NativeDetail | None:
-        """Return a process's detail; null when it is gone or may not be read."""
+        """Return a process's detail; None when it is gone or may not be read."""
         return _engine.process_detail(pid)
 
 

@@ -2,7 +2,7 @@
 close: a Go program's with files and lines, of others the function that runs, and the library that it is in.
 
 Only Go keeps the chain of frames by which the kernel finds callers; what Debian builds has none. No program
-is needed beside Prony. Must not know figures.
+is needed beside Prony.
 
 *Source*: perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK, PERF_SAMPLE_CALLCHAIN; proc_pid_maps(5).
 

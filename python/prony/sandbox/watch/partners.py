@@ -8,8 +8,6 @@ window:
 - ``asked.<role>.cpu_ns``: CPU time of these processes, ended children included
 - ``asked.<role>.idle_ns``: what they would have used without load, as measured once before it
 
-Must not know the engine or the sandbox.
-
 *Source*: sock_diag(7); proc_pid_fd(5); proc_pid_stat(5).
 
 Gauges:
@@ -111,7 +109,7 @@ def _over_tcp(
 
 
 def _listener_of(end: Connected, at: Mapping[tuple[bytes, int], Listener]) -> Listener | None:
-    """Return the listener that accepted a connection at this end; null: it was opened there."""
+    """Return the listener that accepted a connection at this end; None: it was opened there."""
     return at.get((end.host, end.port)) or at.get((bytes(16), end.port))
 
 

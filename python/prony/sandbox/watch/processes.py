@@ -1,7 +1,5 @@
 """The subject's processes over time, by role: CPU and memory, twice a second and at both ends of the window.
 
-Must not know the engine or the sandbox.
-
 *Source*: clock_getcpuclockid(3): the clock of a process is the complement of its number, and 2.
 
 >>> role_of((RoleRule("master"), RoleRule("worker", "child")), is_main=False, command="gunicorn: worker")
@@ -429,7 +427,7 @@ PidTimes = Mapping[int, int]
 
 
 def process_clock_ns(pid: int) -> int | None:
-    """Return the CPU time of a process and its ended threads; null: it is gone."""
+    """Return the CPU time of a process and its ended threads; None: it is gone."""
     try:
         return time.clock_gettime_ns((~pid << 3) | 2)
     except OSError:

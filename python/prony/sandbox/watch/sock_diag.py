@@ -147,7 +147,7 @@ class SockDiag:
         self.close()
 
     def tcp_listeners(self, ports: Collection[int] | None = None) -> list[Listener]:
-        """Return the listeners on ``ports``, null: on any; several may share an address (SO_REUSEPORT)."""
+        """Return the listeners on ``ports``, None: on any; several may share an address (SO_REUSEPORT)."""
         return [
             _tcp_listener(kind, message)
             for kind, family in _FAMILIES.items()

@@ -1,6 +1,6 @@
 """Stacks of a server's Python threads, from the opening of a window to its close, by py-spy.
 
-It is installed with Prony; else the one on PATH is taken. Must not know figures.
+It is installed with Prony; else the one on PATH is taken.
 
 It stops the process for each sample: this belongs into a trial of its own. Counters,
 over at most four processes: ``gil.looks``, and of these ``gil.held``: some thread had the lock.

@@ -1,7 +1,7 @@
 """Which function an address of a compiled program is in: by Go's own table, else by the names in the file.
 
 The program's file is a stranger's: each number in it may be wrong, and it may be as large as it likes. Names
-are its own choice. A stripped Go program has its table all the same. Must not know stacks.
+are its own choice. A stripped Go program has its table all the same.
 
 *Source*: elf(5); Go, src/debug/gosym/pclntab.go, and golang.org/s/go12symtab: tables of Go 1.18 and later.
 

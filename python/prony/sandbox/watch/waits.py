@@ -1,6 +1,6 @@
 """Where the time of a server's threads goes: running, waiting for a CPU, or in which system call they sleep.
 
-Looks at the threads in turn, some each time, while the window is open. Must not know figures. Counters:
+Looks at the threads in turn, some each time, while the window is open. Counters:
 
 - ``threads.looks``: how often a thread was looked at, and of these looks ``threads.<state>``: ``awake``
   (running, or ready to), ``timed_wait`` (for another thread, with a time-out: a lock such as CPython's),
@@ -122,7 +122,7 @@ def state_of(text: str, machine: str = platform.machine()) -> str:
 
 
 def lock_of(text: str, machine: str = platform.machine()) -> int | None:
-    """Return the address at which a thread waits for another one; null where it does not.
+    """Return the address at which a thread waits for another one; None where it does not.
 
     >>> lock_of("202 0x7f 0x189 0x0 0x7f2a 0x0 0xffffffff 0x7ffd 0x7f", "x86_64")
     127
@@ -245,7 +245,7 @@ class ThreadCounters:
 
 
 def _socket_of(process: int, text: str, machine: str = platform.machine()) -> int | None:
-    """Return the inode of the one socket that a thread waits for; null: it waits for several, or for none.
+    """Return the inode of the one socket that a thread waits for; None: it waits for several, or for none.
 
     What poll(2) waits for stands in the process's memory, which only its parent, its own user or root reads.
     """

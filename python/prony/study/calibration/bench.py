@@ -1,7 +1,5 @@
 """The reference server in different setups, measured in the same way as a study's trials.
 
-Must not know how the figures are judged.
-
 >>> QUICK.blocks < USUAL.blocks
 True
 """

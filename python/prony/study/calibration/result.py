@@ -1,6 +1,6 @@
 """The result of a calibration, as values, and as the JSON in which it is stored.
 
-Pure. Must not know how anything was measured.
+Pure.
 
 >>> PartFigure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
 1.0
@@ -146,14 +146,14 @@ def _kept_in(file: Path, value: Json, what: str) -> Path:
 
 
 def kept_fitness(cache: Path, machine: Fingerprint) -> GeneratorFitness | None:
-    """Return the load engine's fitness on a machine; null when it was not calibrated."""
+    """Return the load engine's fitness on a machine; None when it was not calibrated."""
     found = kept(cache, machine_key(machine))
     part = found and found.parts.get("engine")
     return part.fitness if part else None
 
 
 def kept(cache: Path, key: str) -> Calibration | None:
-    """Return the calibration of a machine; null when there is none of this version."""
+    """Return the calibration of a machine; None when there is none of this version."""
     try:
         return from_json(json.loads(file_of(cache, key).read_text(encoding="utf-8")))
     except (OSError, ValueError):

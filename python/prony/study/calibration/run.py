@@ -1,7 +1,4 @@
-"""Calibrates this machine: opens the bench, runs every part, and returns what was found.
-
-Must not know the command line or reports.
-"""
+"""Calibrates this machine: opens the bench, runs every part, and returns what was found."""
 
 import contextlib
 import time

@@ -43,7 +43,7 @@ class Tally:
         return time.monotonic_ns() < self.close_ns
 
     def reply(self, begun_ns, status, body):
-        """Count a whole reply; null: its body was not read."""
+        """Count a whole reply; None: its body was not read."""
         wanted = self.order.status
         good = status == wanted if wanted else 200 <= status < 400
         if not good:

@@ -30,7 +30,7 @@ _WIDE = 8
 
 
 def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | None:
-    """Return the chart of a metric over the loads of a family, the lightest first; null without figures."""
+    """Return the chart of a metric over the loads of a family, the lightest first; None without figures."""
     cells = [cell for group in family for cell in group.cells]
     scale = scene.scale(metric, cells)
     rows = [row for group in family for row in _rows(scene, group, metric, scale)]

@@ -35,7 +35,7 @@ def ordered(group: Group) -> list[CellSummary]:
 
 
 def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
-    """Return the chart of a metric; null where fewer than two subjects have it, or it is the same for all."""
+    """Return the chart of a metric; None where fewer than two subjects have it, or it is the same for all."""
     cells = [cell for cell in ordered(group) if cell.known(metric)]
     scale = scene.scale(metric, cells)
     means = [row for cell in cells if (row := scene.row(cell, metric, scale)) is not None]

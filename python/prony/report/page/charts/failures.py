@@ -18,7 +18,7 @@ _PERCENT = 0.01
 
 
 def failures(scene: Scene, groups: Sequence[Group]) -> Chart | None:
-    """Return the share of failed requests by kind under the loads of ``groups``; null where none failed."""
+    """Return the share of failed requests by kind under the loads of ``groups``; None where none failed."""
     rows = [row for group in groups for cell in group.cells for row in _rows(scene, group, cell)]
     if not rows:
         return None

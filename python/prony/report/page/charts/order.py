@@ -32,7 +32,7 @@ _CALIBRATION = "reference server"
 
 
 def order(scene: Scene) -> Chart | None:
-    """Return each trial's figure against its cell's mean, by its place in the order; null without trials."""
+    """Return each trial's figure against its cell's mean, by its place in the order; None without trials."""
     rows = list(_rows(scene))
     if len(rows) < 2:
         return None

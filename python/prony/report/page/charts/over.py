@@ -49,7 +49,7 @@ class Editions:
 
 
 def over_editions(look: Style, axis_of: Editions, one: SameLoad, metric: str, at: str) -> Chart | None:
-    """Return a metric of the same cells over archives or sessions; null where only one has it, or nothing
+    """Return a metric of the same cells over archives or sessions; None where only one has it, or nothing
     changes. ``at``: where the JSON has the load.
     """
     steps = axis_of.steps
@@ -104,7 +104,7 @@ def _lines(look: Style, axis_of: Editions, unit: str) -> list[Json]:
 
 
 def session_ratios(look: Style, axis_of: Editions, one: LoadOver, same: SameLoad, at: str) -> Chart | None:
-    """Return the ratios of the others to the first over sessions; null where there are none.
+    """Return the ratios of the others to the first over sessions; None where there are none.
 
     ``same``: the load that ``one`` is over; ``at``: where the JSON has it.
     """

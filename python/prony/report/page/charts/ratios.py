@@ -34,7 +34,7 @@ _BESIDE = 26
 
 
 def ratios(scene: Scene, group: Group) -> Chart | None:
-    """Return the forest plot of a group's answer; null where nobody is compared."""
+    """Return the forest plot of a group's answer; None where nobody is compared."""
     found = group.answer
     if found.metric is None or found.leader is None:
         return None

@@ -22,7 +22,7 @@ _SHADES = ("#57606a", "#0072b2", "#b07a00", "#00896b", "#b35c96", "#d55e00")
 
 
 def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
-    """Return stacked bars of a metric by role; null where no subject has several roles."""
+    """Return stacked bars of a metric by role; None where no subject has several roles."""
     cells = [cell for cell in ordered(group) if cell.roles]
     if not any(len(cell.roles) > 1 for cell in cells):
         return None

@@ -56,12 +56,12 @@ def course_of(scene: Scene, group: Group) -> Course:
 
 
 def window_end_s(workload: Workload) -> float | None:
-    """Return how long the window of a load is; null where that is not fixed."""
+    """Return how long the window of a load is; None where that is not fixed."""
     return seconds(workload.stop.duration_ns) if isinstance(workload.stop, DurationStop) else None
 
 
 def replies(course: Course) -> Chart | None:
-    """Return the valid replies of each second, for each subject; null without series."""
+    """Return the valid replies of each second, for each subject; None without series."""
     rows = [row for row in _rows(course, Scale(1, "/s")) if "ok" in row]
     if not rows:
         return None
@@ -74,7 +74,7 @@ def replies(course: Course) -> Chart | None:
 
 
 def slowest(course: Course) -> Chart | None:
-    """Return the longest latency of each second, for each subject; null without series."""
+    """Return the longest latency of each second, for each subject; None without series."""
     found = [one for _, _, trace in course.trials for one in trace if one.max_ns]
     if not found:
         return None
@@ -158,7 +158,7 @@ def _facets(course: Course, rows: list[Json], name: str, unit: str) -> Json:
 
 def heat_map(course: Course) -> Chart | None:
     """Return latency over time as a heat map, of a subject's trials that of the last one, which is the worst;
-    null without histograms.
+    None without histograms.
     """
     rows = list(_bins(course))
     if not rows:

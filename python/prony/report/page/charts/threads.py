@@ -31,7 +31,7 @@ _SHADES = {
 
 
 def thread_times(scene: Scene, group: Group) -> Chart | None:
-    """Return what the threads of each subject did, as shares of their time; null where nobody looked."""
+    """Return what the threads of each subject did, as shares of their time; None where nobody looked."""
     rows = list(_rows(scene, group))
     if not rows:
         return None

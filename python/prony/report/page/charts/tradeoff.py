@@ -11,7 +11,7 @@ from prony.report.words import heading
 
 
 def tradeoff(scene: Scene, group: Group) -> Chart | None:
-    """Return the trade-off of a group; null where fewer than two subjects have all three figures."""
+    """Return the trade-off of a group; None where fewer than two subjects have all three figures."""
     closed = isinstance(group.workload.loop, ClosedLoop)
     across = "ok_per_s" if closed else "cpu_ns_per_request"
     up = "service_ok_p99" if closed else "response_ok_p99"

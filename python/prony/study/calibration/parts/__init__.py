@@ -1,7 +1,5 @@
 """The parts of a calibration, each a function of the bench: another question is another module here.
 
-Must not know the command line or reports.
-
 >>> list(PARTS)
 ['overheads', 'sampler', 'limits', 'engine']
 

@@ -1,7 +1,6 @@
 """Is the load engine fit to measure with, on this machine: its ceiling, its lag, known delays, its noise.
 
-It loads the reference server, each on its own CPUs, as in a trial but without a sandbox. Must not know the
-command line or reports.
+It loads the reference server, each on its own CPUs, as in a trial but without a sandbox.
 """
 
 import time

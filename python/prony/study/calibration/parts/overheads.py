@@ -116,7 +116,7 @@ def shuffled(names: Iterable[str], seed: int, block: int) -> list[str]:
 
 
 def figures_of(trial: Trial) -> dict[str, float | None]:
-    """Return the compared figures of one trial; null where one is missing or the trial does not count."""
+    """Return the compared figures of one trial; None where one is missing or the trial does not count."""
     found = trial_metrics(trial) if isinstance(trial.outcome, Ok) else {}
     failed = found.get("error_ratio")
     counts = isinstance(failed, float) and failed <= QUALIFIED_ERROR_RATIO

@@ -1,6 +1,6 @@
 """What sampling a server's processes costs: the CPU time of one sample of fifty processes.
 
-The processes do nothing, so that only the sampling is timed. Must not know the engine.
+The processes do nothing, so that only the sampling is timed.
 """
 
 import contextlib
