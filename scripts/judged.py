@@ -13,11 +13,11 @@ from prony.figures.summary import TrialFigures
 from prony.model.plan import Plan
 from prony.model.trial import TrialRole
 from prony.plan.build import PlanOptions
-from prony.reading.study import Reading, read_archive, read_figures
+from prony.reading.study import StudyResults, read_archive, read_figures
 from prony.study.study_plan import plan_of_study
 
 
-def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> Reading:
+def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> StudyResults:
     """Return what an archive says; of a study of one's own, by its own claims. ``figures``: in place of its
     trials.
     """

@@ -27,7 +27,7 @@ from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.figures.account import RequestClass
 from prony.figures.summary import TrialFigures
 from prony.model.observation import LogTail
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.traces import PercentileCurve, Traces, traces
 from prony.report.publication import Redaction, redaction_for
 
@@ -38,14 +38,14 @@ VERBATIM = ("meta", "plan", "cell", "run", "subject")
 ASKED = "workload_json"
 DIGITS, LONGEST = 9, 2**24
 
-Take = Callable[[Archive, tuple[TrialFigures, ...]], Reading]
+Take = Callable[[Archive, tuple[TrialFigures, ...]], StudyResults]
 """Reads a study from an archive without trials, and from their figures."""
 
 
 # --- writing ----------------------------------------------------------------------------------------------
 
 
-def write(archive: Path, reading: Reading, file: Path) -> None:
+def write(archive: Path, reading: StudyResults, file: Path) -> None:
     """Write the table of an archive that was read."""
     with open_archive(archive) as opened:
         curves = traces(reading, opened.trials()).curves
@@ -109,7 +109,7 @@ def _rows(table: str, row: int, value: Any, path: str = "") -> Iterator[tuple[st
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def read(file: Path, take: Take) -> tuple[Reading, Traces, str]:
+def read(file: Path, take: Take) -> tuple[StudyResults, Traces, str]:
     """Return what a table says, its curves, and its archive's digest."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
     # A plan's published figures stand in one field.

@@ -90,7 +90,7 @@ class NullStudy:
 
 
 def reading_of(kind, rng):
-    """Return the Reading of one study of this kind."""
+    """Return the results of one study of this kind."""
     plan = _plan(kind.loop, kind.subjects, kind.blocks)
     run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), RunFacts())
     added = {TrialRole.CALIBRATION: (plan.calibration,)}

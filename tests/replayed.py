@@ -84,7 +84,7 @@ class _Listener:
 
 
 def reading_of(noise, effect, rng):
-    """Return the Reading of a study whose first server is faster by ``effect``."""
+    """Return the results of a study whose first server is faster by ``effect``."""
     cells = [cell_of(f"s{k}+hello", ClosedLoop(10), seconds=WINDOW_S, number=k + 1) for k in range(2)]
     plan = Plan("noise", "Noise", "", "full", tuple(cells), BLOCKS, 1)
     run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), RunFacts())

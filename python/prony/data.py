@@ -28,7 +28,7 @@ from prony.model.sandbox import EngineSeat
 from prony.model.trial import SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.reading.brief import Brief, brief_of
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.report.formats.over_sheets import Sheet
 from prony.report.formats.sheets import sheets
 
@@ -60,7 +60,7 @@ class MeasuredStudy:
     """A study that was measured: the archive at ``path``, read. ``reading``: all that its reports say."""
 
     path: Path
-    reading: Reading
+    reading: StudyResults
 
     @property
     def plan(self) -> Plan:

@@ -14,7 +14,7 @@ LOAD = build.Workload(build.ClosedLoop(20), build.DurationStop(3 * build.SECOND)
 
 
 def study(path, counts, change=lambda trial: trial):
-    """Return the Reading and the traces of one cell whose trials have so many replies."""
+    """Return the results and the traces of one cell whose trials have so many replies."""
     cell = build.Cell(1, build.subject("a+x"), LOAD)
     with build.create(
         path, build.Plan("a", "", "", "quick", (cell,), len(counts), 1), build.FINGERPRINT

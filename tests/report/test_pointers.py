@@ -168,7 +168,7 @@ def as_read(report):
 
 @pytest.fixture(scope="module", params=EVERY_STUDY)
 def study(request):
-    """The document of a study and the JSON of the same Reading."""
+    """The document of a study and the JSON of the same results."""
     return shown(study_report, EVERY_STUDY[request.param])
 
 

@@ -10,7 +10,7 @@ from prony.archive import open_archive
 from prony.archive.codec import dump
 from prony.model.json_codec import encode
 from prony.model.sandbox import SandboxChoice
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.report.sections.sandbox import sandbox_notes
 
 
@@ -22,7 +22,7 @@ def told(folder: Path, choice: SandboxChoice, **facts: object) -> str:
         database.execute("UPDATE subject SET sandbox_json = json_patch(sandbox_json, ?)", [dump(facts)])
     with open_archive(path) as archive:
         reading = read_archive(archive)
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, StudyResults)
     return " ".join(map(str, sandbox_notes(reading)))
 
 

@@ -10,7 +10,7 @@ from prony.figures.drift import Drift
 from prony.figures.statistics.power import Sight
 from prony.model.facts import AskedProgram
 from prony.reading.checks import Calibrations
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.report.formats.markdown import markdown
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.study import study_report
@@ -45,7 +45,7 @@ def drifting(low, high):
     ],
 )
 def test_a_drift_that_could_not_have_been_seen_is_not_called_quiet(reading, monkeypatch, calibrated, words):
-    monkeypatch.setattr(Reading, "calibrations", property(lambda _: calibrated))
+    monkeypatch.setattr(StudyResults, "calibrations", property(lambda _: calibrated))
     assert said(reading, "machine").startswith(words)
     assert ("no disturbance" in said(reading, "machine")) == ("no disturbance" in words)
 

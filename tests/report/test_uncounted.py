@@ -9,7 +9,7 @@ from prony.figures.summary import TrialFigures
 from prony.figures.validity import in_words
 from prony.model.observation import LogTail
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Outcome
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.report.document import Notes, Paragraph
 from prony.report.sections.figures import uncounted
 
@@ -30,7 +30,7 @@ def told(folder: Path, *outcomes: Spoilt) -> tuple[list[str], list[str]]:
     """Return the paragraphs and the lines of logs when a subject's trials ended so, block by block."""
     with open_archive(build.study_two(folder / "two.prony")) as archive:
         reading = read_archive(archive)
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, StudyResults)
     first = reading.cells[0]
     others = tuple(
         replace(_spoilt(first.counted[0], outcome), block=block, log=LogTail("the server's own words", False))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prony.figures.change import ChangeLimit
     from prony.figures.summary import CellSummary
     from prony.figures.versus import Match, Versus
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
 
 EPILOG = """\
 Examples:
@@ -134,7 +134,7 @@ def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"],
     return _compared(reading, sides, found, limits, is_paired=True)
 
 
-def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
+def _cells(reading: "StudyResults", name: str, file: Path) -> list["CellSummary"]:
     """Return the cells of the one subject that a name or a pattern matches."""
     from prony.model.subject import is_named
 
@@ -164,7 +164,7 @@ def _archives(
     return _compared(after, (str(first), str(second)), found, limits, is_paired=False, forced=differ)
 
 
-def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
+def _differences(before: "StudyResults", after: "StudyResults", found: Sequence["Match"]) -> tuple[str, ...]:
     from prony.figures.drift import comparable
     from prony.figures.versus import differing_parts
 
@@ -176,7 +176,7 @@ def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) 
 
 
 def _compared(
-    reading: "Reading",
+    reading: "StudyResults",
     sides: tuple[str, str],
     found: Sequence["Match"],
     limits: Sequence["ChangeLimit"],

@@ -17,7 +17,7 @@ from prony.core.version import own_command
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
     from prony.reading.traces import Traces
     from prony.report.publication import Redaction
 
@@ -37,7 +37,7 @@ def write_page(file: Path, out: str, *, redact: bool = False, force: bool = Fals
     write_html(page, out)
 
 
-def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, Reading, Redaction | None]":
+def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, StudyResults, Redaction | None]":
     """Return a page, what it is made of, and what was taken out, if it was."""
     from prony.report.page.study import page_of_study
 
@@ -178,7 +178,7 @@ def names_of(files: Sequence[Path], *, redact: bool = False) -> list[str]:
     return names
 
 
-def _read(file: Path, *, redact: bool, force: bool) -> "tuple[tuple[Reading, Traces], Redaction | None]":
+def _read(file: Path, *, redact: bool, force: bool) -> "tuple[tuple[StudyResults, Traces], Redaction | None]":
     """Return what an archive says, as it may be passed on where that is asked for, and what was taken out."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive

@@ -18,7 +18,7 @@ from prony.core.trees import walk
 from prony.core.units import MIB
 
 if TYPE_CHECKING:
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
 
 _AT_LEAST_S = 9.0
 _FOR_EACH_MIB_S = 2.0
@@ -45,8 +45,8 @@ def with_patience(command: Callable[_P, _R]) -> Callable[_P, _R]:
     return limited
 
 
-def read_file(file: Path, *, force: bool = False) -> "Reading":
-    """Return the Reading of an archive. ``force``: subjects whose pace was not steady enter verdicts.
+def read_file(file: Path, *, force: bool = False) -> "StudyResults":
+    """Return the results of an archive. ``force``: subjects whose pace was not steady enter verdicts.
 
     *Errors*: ArchiveError.
     """

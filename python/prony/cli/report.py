@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from prony.model.plan import Plan
     from prony.model.trial import TrialRecord
     from prony.reading.across import SessionPart, Sessions
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
     from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
@@ -352,14 +352,16 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
         write_answer(found, lambda: answer_document(found), "-" if as_json else None)
 
 
-def _page_of(full: bool) -> "Callable[[Reading], Document]":
+def _page_of(full: bool) -> "Callable[[StudyResults], Document]":
     from prony.report.brief import brief_report
     from prony.report.study import full_page
 
     return full_page if full else brief_report
 
 
-def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
+def _write_markdown(
+    file: Path, out: str, page_of: "Callable[[StudyResults], Document]", *, force: bool
+) -> None:
     reading, redaction = _reading(file, force=force, redact=True)
     _write_document(page_of(reading), out, redaction)
 
@@ -414,7 +416,7 @@ def _places(file: Path) -> "Places":
     return Places(str(file), str(page) if page.exists() else None, full)
 
 
-def _reading(file: Path, *, force: bool, redact: bool = False) -> "tuple[Reading, Redaction | None]":
-    """Return the Reading of an archive; ``redact``: as it may be passed on, and what was taken out."""
+def _reading(file: Path, *, force: bool, redact: bool = False) -> "tuple[StudyResults, Redaction | None]":
+    """Return the results of an archive; ``redact``: as it may be passed on, and what was taken out."""
     reading = read_file(file, force=force)
     return passed_on(reading, [reading.plan], redact=redact)

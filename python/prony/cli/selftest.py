@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prony.model.plan import Cell, Plan
     from prony.model.subject import Subject
     from prony.plan.build import PlanOptions
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
     from prony.study import Study
 
 
@@ -260,7 +260,7 @@ def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
     return _aa_status(file, reading, asked.run_as, json_to)
 
 
-def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str | None) -> int:
+def _aa_status(file: Path, reading: "StudyResults", run_as: str | None, json_to: str | None) -> int:
     from prony.figures.noise_floor import namesakes, procedures, self_tests
     from prony.figures.statistics.compare import Terms
     from prony.report.selftest import SelfTests, selftest_document
@@ -282,7 +282,7 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str 
     return ExitCode.VERDICT_NEGATIVE if is_wrong else ExitCode.DONE
 
 
-def _planted_status(file: Path, reading: "Reading", json_to: str | None) -> int:
+def _planted_status(file: Path, reading: "StudyResults", json_to: str | None) -> int:
     from prony.figures.planted import PlantedTests, planted
     from prony.figures.statistics.compare import Verdict
     from prony.reading.groups import terms

@@ -18,7 +18,7 @@ from prony.core.units import MIB, SECOND_NS, seconds
 
 if TYPE_CHECKING:
     from prony.model.facts import FoundRate
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
     from prony.study import Study
     from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
     from prony.tune.reading import About, TuneReading
@@ -205,7 +205,7 @@ def _found_rate(path: Path) -> "FoundRate | None":
         return next(iter(archive.runs()[-1].facts.found_rates), None)
 
 
-def _limits(reading: "Reading", cell: int) -> str:
+def _limits(reading: "StudyResults", cell: int) -> str:
     from prony.report.diagnoses import diagnosis_words
 
     found = reading.diagnoses.get(cell)
@@ -222,7 +222,7 @@ def _unmeasured(answer: "Recommendation", wish: "TuneWish") -> list[str]:
     return [f"No trial had enough requests for {', '.join(missing)}: make them longer with --duration."]
 
 
-def _of_generator(reading: "Reading") -> list[str]:
+def _of_generator(reading: "StudyResults") -> list[str]:
     """Return that the generator may have been the limit, where it may."""
     if not any(cell.at_least for cell in reading.cells):
         return []

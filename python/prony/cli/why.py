@@ -13,7 +13,7 @@ from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell
-    from prony.reading.study import Reading
+    from prony.reading.study import StudyResults
 
 EPILOG = """\
 Examples:
@@ -55,7 +55,7 @@ def _found(file: Path, subject: str | None) -> "tuple[LimitedCell, ...]":
     return _limited(read_file(file), subject)
 
 
-def _limited(reading: "Reading", subject: str | None) -> "tuple[LimitedCell, ...]":
+def _limited(reading: "StudyResults", subject: str | None) -> "tuple[LimitedCell, ...]":
     from prony.reading.limits import limited_cells
 
     if subject is None:

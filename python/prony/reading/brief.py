@@ -15,10 +15,10 @@ from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
 from prony.model.subject import YOURS
 from prony.model.workload import OpenLoop
-from prony.reading.findings import Shared
+from prony.reading.findings import SharedFinding
 from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 
 
 def is_of_the_bench(kind: Symptom) -> bool:
@@ -128,7 +128,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Other loads with the same answer: their ``groups``, as places in the Reading, and who leads."""
+    """Other loads with the same answer: their ``groups``, as places in the results, and who leads."""
 
     groups: tuple[int, ...]
     leader: str | None
@@ -177,7 +177,7 @@ class Brief:
     """Other loads with one answer."""
     diagnoses: tuple[Alike, ...] = field(metadata=INTERNAL)
     """What limits the subjects of these rows, those that are alike together."""
-    limits: tuple[tuple[int, Shared], ...] = field(metadata=INTERNAL)
+    limits: tuple[tuple[int, SharedFinding], ...] = field(metadata=INTERNAL)
     """The other findings about them. Those of the best come first."""
 
     @shown_as("")
@@ -197,10 +197,10 @@ class StudyReport:
 
     answer: Brief | None
     """The short report; null for a search, whose answer is `found_rates`."""
-    reading: Reading = field(metadata=INLINE)
+    reading: StudyResults = field(metadata=INLINE)
 
 
-def brief_of(reading: Reading) -> Brief | None:
+def brief_of(reading: StudyResults) -> Brief | None:
     """Return the short answer of a study; None for a plan without cells.
 
     *Definition*: the main load is one that verdicts were planned for; of several, the one under which most
@@ -310,7 +310,7 @@ def _ratio(found: Comparison | None) -> Ratio | None:
 # --- beside it --------------------------------------------------------------------------------------------
 
 
-def _elsewhere(reading: Reading, main: Group) -> tuple[Elsewhere, ...]:
+def _elsewhere(reading: StudyResults, main: Group) -> tuple[Elsewhere, ...]:
     together: dict[Elsewhere, list[int]] = {}
     for group in reading.measured:
         if group is not main:
@@ -357,8 +357,8 @@ def _too_few(cell: CellSummary) -> str:
 
 
 def _limits(
-    reading: Reading, ranked: Sequence[str], diagnoses: Iterable[Alike]
-) -> tuple[tuple[int, Shared], ...]:
+    reading: StudyResults, ranked: Sequence[str], diagnoses: Iterable[Alike]
+) -> tuple[tuple[int, SharedFinding], ...]:
     named = {one.diagnoses[0].cause_kind: set(one.subjects) for one in diagnoses}
     own = [
         (place, one)

@@ -11,10 +11,10 @@ from prony.model.shown import INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SubjectFinding:
     """A finding about a subject: the typical one of its rule, and the number of trials that have it.
 
-    A Reading holds them in the order of the rules.
+    The results hold them in the order of the rules.
     """
 
     subject: str
@@ -25,7 +25,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedFinding:
     """The same finding of one subject or several, over all of their trials."""
 
     subjects: tuple[str, ...]
@@ -34,10 +34,10 @@ class Shared:
     """In how many of their trials it was."""
     of: int
     found: tuple[int, ...] = field(metadata=at("findings"))
-    """Of each subject, as places in the Reading's findings."""
+    """Of each subject, as places in the results' findings."""
 
 
-def merged(trials: Iterable[tuple[str, Sequence[Finding]]]) -> tuple[Found, ...]:
+def merged(trials: Iterable[tuple[str, Sequence[Finding]]]) -> tuple[SubjectFinding, ...]:
     """Return the findings about each subject: the typical one of each rule, and in how many trials it occurs.
 
     ``trials``: of each its subject, and what was found in it.
@@ -51,17 +51,19 @@ def merged(trials: Iterable[tuple[str, Sequence[Finding]]]) -> tuple[Found, ...]
         for subject, of in by_subject.items()
     )
     return tuple(
-        Found(subject, one.finding, one.trials, len(of)) for subject, of, one in every if one is not None
+        SubjectFinding(subject, one.finding, one.trials, len(of))
+        for subject, of, one in every
+        if one is not None
     )
 
 
-def shared(findings: Iterable[Found]) -> tuple[Shared, ...]:
+def shared(findings: Iterable[SubjectFinding]) -> tuple[SharedFinding, ...]:
     """Return the findings that say the same of several subjects together, in the order of the first."""
-    together: dict[object, list[tuple[int, Found]]] = {}
+    together: dict[object, list[tuple[int, SubjectFinding]]] = {}
     for place, found in enumerate(findings):
         together.setdefault(found.finding.alike, []).append((place, found))
     return tuple(
-        Shared(
+        SharedFinding(
             tuple(found.subject for _, found in alike),
             alike[0][1].finding,
             sum(found.trials for _, found in alike),

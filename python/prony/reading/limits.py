@@ -7,7 +7,7 @@ from prony.diagnosis.conclusion import Diagnosis
 from prony.model.json_codec import at
 from prony.model.shown import INTERNAL, shown
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Alike:
     diagnoses: tuple[Diagnosis, ...]
 
 
-def alike_diagnoses(reading: Reading, group: Group, cells: Iterable[int]) -> tuple[Alike, ...]:
+def alike_diagnoses(reading: StudyResults, group: Group, cells: Iterable[int]) -> tuple[Alike, ...]:
     """Return the diagnoses of a group's cells at these places, in the order of the first of each kind; none
     where generators are compared on one server.
     """
@@ -48,7 +48,7 @@ def _key(found: Diagnosis) -> object:
 @dataclass(frozen=True, slots=True)
 class LimitedCell:
     """One subject under one load; ``diagnosis`` null: no trial says what limits it. ``place``: of the group
-    in the Reading. ``pointer``: where the report's JSON has the diagnosis.
+    in the results. ``pointer``: where the report's JSON has the diagnosis.
     """
 
     name: str
@@ -63,7 +63,7 @@ class LimitedCell:
         return self.group.workload.describe()
 
 
-def limited_cells(reading: Reading, subject: str | None = None) -> tuple[LimitedCell, ...]:
+def limited_cells(reading: StudyResults, subject: str | None = None) -> tuple[LimitedCell, ...]:
     """Return what limits each subject under each load, or one subject."""
     return tuple(
         LimitedCell(

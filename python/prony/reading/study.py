@@ -49,7 +49,7 @@ from prony.reading.checks import (
     position_of,
 )
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
-from prony.reading.findings import Found, Shared, merged, shared
+from prony.reading.findings import SharedFinding, SubjectFinding, merged, shared
 from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of, with_unequal_work
 from prony.reading.saturation import Confirmed, Curve, confirmed_rates, curves
 from prony.reading.senders import Sender, WarmUp, senders, warm_ups
@@ -98,7 +98,7 @@ class StudyExtent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StudyResults:
     """All content of a study's reports, as values."""
 
     plan: Plan
@@ -111,7 +111,7 @@ class Reading:
     """By name."""
     groups: tuple[Group, ...]
     """Cells that may be compared, one group for each load, engine and sandbox."""
-    findings: tuple[Found, ...]
+    findings: tuple[SubjectFinding, ...]
     """What the rules found, in their order."""
     placements: tuple[Placement, ...]
     """The CPUs that trials had."""
@@ -174,7 +174,7 @@ class Reading:
         return Counter(one.change for one in self.then.values())
 
     @shown
-    def shared_findings(self) -> tuple[Shared, ...]:
+    def shared_findings(self) -> tuple[SharedFinding, ...]:
         """The findings, grouped where several subjects share one."""
         return shared(self.findings)
 
@@ -353,8 +353,8 @@ def read(  # noqa: PLR0913 - what an archive holds
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
     *,
     takes_unsteady: bool = False,
-) -> Reading:
-    """Return the Reading of an archive's values. Each trial is dropped once its figures are taken.
+) -> StudyResults:
+    """Return the results of an archive's values. Each trial is dropped once its figures are taken.
     ``added``: cells that are none of the plan's, by the reason why they were measured. ``takes_unsteady``:
     subjects whose pace was not steady enter verdicts too, as they do when the study was measured by force.
     """
@@ -410,8 +410,8 @@ def read_figures(  # noqa: PLR0913 - what an archive holds
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
     *,
     takes_unsteady: bool = False,
-) -> Reading:
-    """Return the Reading of the figures of trials, as ``read`` does: without what needs their samples, so
+) -> StudyResults:
+    """Return the results of the figures of trials, as ``read`` does: without what needs their samples, so
     without findings, diagnoses, searches and pilots.
     """
     takes_unsteady |= any(run.facts.forced for run in runs)
@@ -421,7 +421,7 @@ def read_figures(  # noqa: PLR0913 - what an archive holds
     groups = _with_subjects(groups_of(plan, own, agreed, takes_unsteady=takes_unsteady), subjects)
     cells = _cells(groups)
     claims = _claims(plan, cells, agreed)
-    return Reading(
+    return StudyResults(
         plan=plan,
         runs=runs,
         fingerprint=runs[0].fingerprint if runs else Fingerprint(),
@@ -467,8 +467,8 @@ class _Numbered:
         return self._known.setdefault(key, len(self._known))
 
 
-def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan | None = None) -> Reading:
-    """Return the Reading of ``archive``. ``plan``: its own with other claims or published figures; the rest
+def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan | None = None) -> StudyResults:
+    """Return the results of ``archive``. ``plan``: its own with other claims or published figures; the rest
     as ``read``.
     """
     plan = plan or archive.plan()

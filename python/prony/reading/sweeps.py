@@ -99,7 +99,7 @@ class Sweep:
     """The subjects of one server, frontend and app under one load that differ in settings only."""
 
     group: int
-    """Its place among the Reading's."""
+    """Its place among the results'."""
     name: str
     metric: str | None
     factors: tuple[Factor, ...]

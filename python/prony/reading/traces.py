@@ -1,4 +1,4 @@
-"""What charts need besides a Reading: whole distributions, and what a trial did second by second."""
+"""What charts need besides results: whole distributions, and what a trial did second by second."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from prony.model.observation import Phase, Sample
 from prony.model.recording import Recording, Second
 from prony.model.trial import Trial, TrialRecord, TrialRole
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 
 CURVE = (
     *("0", "10", "25", "50", "60", "70", "75", "80", "85", "90", "92.5", "95", "96.5", "97.5", "98.5", "99"),
@@ -103,7 +103,7 @@ class Traces:
     picked: Mapping[int, Picked] = field(default_factory=dict)
 
 
-def traces(reading: Reading, trials: Iterable[TrialRecord], binned: Collection[int] = ()) -> Traces:
+def traces(reading: StudyResults, trials: Iterable[TrialRecord], binned: Collection[int] = ()) -> Traces:
     """Return what charts show of an archive's ``trials``; each is dropped once that is taken.
     ``binned``: the cells whose worst trial is also kept by classes of latency.
     """
@@ -128,7 +128,7 @@ def traces(reading: Reading, trials: Iterable[TrialRecord], binned: Collection[i
 # --- which trials -----------------------------------------------------------------------------------------
 
 
-def picked_trials(reading: Reading) -> dict[int, Picked]:
+def picked_trials(reading: StudyResults) -> dict[int, Picked]:
     """Return the trials to show of each cell, by the metric that decides under its load."""
     cells = [(group, cell) for group in reading.groups for cell in group.cells]
     found = {cell.cell.id: _picked(cell, group.answer.metric or "ok_per_s") for group, cell in cells}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from prony.model.shown import INTERNAL, shown
 from prony.reading.across import SameLoad, same_load
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Edition:
     """One of several archives: its ``name``, unique among them, and what it says."""
 
     name: str
-    reading: Reading = field(metadata=INTERNAL)
+    reading: StudyResults = field(metadata=INTERNAL)
 
     @shown
     def started_unix_ns(self) -> int:
@@ -48,7 +48,7 @@ class Trend:
     loads: tuple[SameLoad, ...]
 
 
-def trend_of(readings: Iterable[tuple[str, Reading]]) -> Trend:
+def trend_of(readings: Iterable[tuple[str, StudyResults]]) -> Trend:
     """Return what archives have in common. Cells are the same if loop, streams, end and generator of their
     load are, and their subject's name.
     """

@@ -13,7 +13,7 @@ from itertools import accumulate
 from prony.core.metrics import METRICS
 from prony.reading.brief import Brief, Elsewhere, Ranked, brief_of, is_of_the_bench
 from prony.reading.failures import failed_alike, failed_by_class
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.diagnoses import diagnosis_words, found_words, often_words, placed
 from prony.report.document import (
     Block,
@@ -49,7 +49,7 @@ _NAMES_WIDTH = 40
 _FIRST_LINES = 2
 
 
-def limit_lines(reading: Reading, brief: Brief, most: int | None, where: str) -> Iterator[Judgement]:
+def limit_lines(reading: StudyResults, brief: Brief, most: int | None, where: str) -> Iterator[Judgement]:
     """Yield the remarks on subjects: what limits each, why some have no figures, and findings beside, by
     rank. ``most``: how many, None for what a screen has room for; ``where``: the others are.
     """
@@ -140,7 +140,7 @@ def _left_out(brief: Brief) -> str:
     return shared_app(brief) if any(row.cell.ok for row in brief.rows) else ""
 
 
-def _unmeasured(reading: Reading) -> Iterator[_Line]:
+def _unmeasured(reading: StudyResults) -> Iterator[_Line]:
     found = reading.unmeasured
     if found:
         parts: list[Part] = [
@@ -185,7 +185,7 @@ ON_A_PAGE = Space(elsewhere=12, claims=8, limits=16, where="below")
 """A page has no last line; more than this would no longer be an answer."""
 
 
-def brief_report(reading: Reading, places: Places | None = None) -> Document:
+def brief_report(reading: StudyResults, places: Places | None = None) -> Document:
     """Return the short report of a study."""
     plan = reading.plan
     title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")
@@ -193,7 +193,7 @@ def brief_report(reading: Reading, places: Places | None = None) -> Document:
     return Document(text("{}", title), (*brief_sections(reading), *own), _HEIGHT)
 
 
-def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, ...]:
+def brief_sections(reading: StudyResults, space: Space = Space()) -> tuple[Section, ...]:
     """Return the sections of the short report, without the places of files."""
     brief = brief_of(reading)
     if reading.is_search or brief is None:
@@ -219,7 +219,7 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
     return tuple(one for one in sections if one.blocks)
 
 
-def _found(reading: Reading, space: Space) -> tuple[Section, ...]:
+def _found(reading: StudyResults, space: Space) -> tuple[Section, ...]:
     """Return the answer of a search for rates."""
     blocks, first = rate_answers(reading)
     table = rates(reading)
@@ -262,7 +262,7 @@ def _tls(brief: Brief) -> Iterator[Block]:
 # --- remarks ----------------------------------------------------------------------------------------------
 
 
-def _elsewhere(reading: Reading, brief: Brief, space: Space) -> Iterator[Block]:
+def _elsewhere(reading: StudyResults, brief: Brief, space: Space) -> Iterator[Block]:
     lines = [
         ("", _load_line(reading, one, pointer("answer", "elsewhere", k)))
         for k, one in enumerate(brief.elsewhere[: space.elsewhere])
@@ -275,7 +275,7 @@ def _elsewhere(reading: Reading, brief: Brief, space: Space) -> Iterator[Block]:
         yield Notes(tuple(lines))
 
 
-def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
+def _load_line(reading: StudyResults, one: Elsewhere, at: str) -> Text:
     loads: list[Part] = [
         load_words(reading.groups[place].workload, pointer("groups", place, "load")) for place in one.groups
     ]
@@ -286,7 +286,7 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
     return text("{}; better, but not ranked: {}", said, _ahead(one, at)) if one.ahead else said
 
 
-def _lead(reading: Reading, one: Elsewhere, at: str) -> Text:
+def _lead(reading: StudyResults, one: Elsewhere, at: str) -> Text:
     """Return what is known of a leader against the others."""
     if one.alone:
         return text("is the only one to qualify" if one.others_ran else "ran alone")
@@ -318,7 +318,7 @@ def _ahead(one: Elsewhere, at: str) -> Text:
     return joined(parts)
 
 
-def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:
+def _claims(reading: StudyResults, space: Space) -> Iterator[Judgement]:
     if not reading.claims:
         return
     yield Judgement("claims", Tone.PLAIN, claim_counts(reading))
@@ -333,7 +333,7 @@ def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:
 # --- what to do -------------------------------------------------------------------------------------------
 
 
-def _start(reading: Reading, leader: str | None) -> Iterator[Block]:
+def _start(reading: StudyResults, leader: str | None) -> Iterator[Block]:
     record = reading.subjects.get(leader or "")
     if record is not None and record.command_line:
         yield Paragraph(text("To start {}:", Name(leader or "")))

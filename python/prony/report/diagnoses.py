@@ -17,10 +17,10 @@ from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
 from prony.diagnosis.thread_time import ThreadState
-from prony.reading.findings import Shared
+from prony.reading.findings import SharedFinding
 from prony.reading.groups import Group
 from prony.reading.limits import Alike, alike_diagnoses
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
@@ -227,13 +227,13 @@ def cause_note(finding: Finding, at: str) -> Text:
 # --- findings of several subjects -------------------------------------------------------------------------
 
 
-def found_words(one: Shared) -> Text:
+def found_words(one: SharedFinding) -> Text:
     """Return a finding, of several subjects without the figures of one trial."""
     words = shared_words if len(one.subjects) > 1 else finding_words
     return words(one.finding, pointer("findings", one.found[0]))
 
 
-def often_words(one: Shared, at: str) -> Text:
+def often_words(one: SharedFinding, at: str) -> Text:
     """Return in how many of their trials it was; empty where they have one. ``at``: where the JSON has it."""
     return EMPTY if one.of <= 1 else text(" ({} of {} trials)", *each_of(one, at, count, "trials", "of"))
 
@@ -241,13 +241,13 @@ def often_words(one: Shared, at: str) -> Text:
 # --- the limits of each, in a report ----------------------------------------------------------------------
 
 
-def limits_of_each(reading: Reading) -> Section | None:
+def limits_of_each(reading: StudyResults) -> Section | None:
     """Return what limits each subject; None where no trial says."""
     blocks = [block for group in reading.measured for block in _of_load(reading, group)]
     return Section("What limits each", tuple(blocks)) if blocks else None
 
 
-def _of_load(reading: Reading, group: Group) -> Iterator[Block]:
+def _of_load(reading: StudyResults, group: Group) -> Iterator[Block]:
     found = alike_diagnoses(reading, group, range(len(group.cells)))
     if not found:
         return
@@ -278,7 +278,7 @@ def _note(found: Placed) -> Text:
 
 
 def placed(alike: Alike, group: int) -> list[Placed]:
-    """Return the diagnoses with where the report's JSON has each. ``group``: its place in the Reading."""
+    """Return the diagnoses with where the report's JSON has each. ``group``: its place in the results."""
     return [
         (found, pointer("groups", group, "cells", cell, "diagnosis"))
         for found, cell in zip(alike.diagnoses, alike.cells, strict=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.brief import Space, brief_sections
 from prony.report.diagnoses import limits_of_each
 from prony.report.document import Command, Document, Section
@@ -43,7 +43,7 @@ class Parts:
         return (self.head, *claimed, *self.figures, *self.uncounted, *self.remarks, self.answer)
 
 
-def study_parts(reading: Reading) -> Parts:
+def study_parts(reading: StudyResults) -> Parts:
     """Return the parts of a study's report. A search has rates, and nothing else to show."""
     searches = reading.is_search
     return Parts(
@@ -56,7 +56,7 @@ def study_parts(reading: Reading) -> Parts:
     )
 
 
-def _remarks(reading: Reading) -> Iterator[Section | None]:
+def _remarks(reading: StudyResults) -> Iterator[Section | None]:
     yield differences(reading)
     yield from _sessions(reading)
     if not reading.is_search:
@@ -65,7 +65,7 @@ def _remarks(reading: Reading) -> Iterator[Section | None]:
     yield notes(reading)
 
 
-def _sessions(reading: Reading) -> Iterable[Section | None]:
+def _sessions(reading: StudyResults) -> Iterable[Section | None]:
     return () if reading.across is None else session_sections(reading.across, "/across")
 
 
@@ -73,7 +73,7 @@ def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
     return tuple(section for section in found if section is not None)
 
 
-def _figures(reading: Reading) -> Iterator[Section | None]:
+def _figures(reading: StudyResults) -> Iterator[Section | None]:
     yield from grid(reading)
     yield from saturations(reading)
     yield from sweep_sections(reading)
@@ -91,7 +91,7 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield cross_check(reading)
 
 
-def full_page(reading: Reading) -> Document:
+def full_page(reading: StudyResults) -> Document:
     """Return the report of a study as a page: it is read from its top, a terminal from its end, so the short
     answer and the long one come first. Commands stand in the long one alone.
     """
@@ -105,12 +105,12 @@ def _is_command(section: Section) -> bool:
     return any(isinstance(block, Command) for block in section.blocks)
 
 
-def study_report(reading: Reading) -> Document:
+def study_report(reading: StudyResults) -> Document:
     """Return the report of a study."""
     return _document(reading, study_parts(reading).sections)
 
 
-def _document(reading: Reading, sections: tuple[Section, ...]) -> Document:
+def _document(reading: StudyResults, sections: tuple[Section, ...]) -> Document:
     plan = reading.plan
     title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")
     return Document(text("{}", title), sections)

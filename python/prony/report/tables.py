@@ -13,7 +13,7 @@ from prony.model.limit import LimitKind
 from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import byte_size, count, estimate, in_scale, metric_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
@@ -284,12 +284,12 @@ def _of_all(one: Place, prefix: str, suffix: str, scale: Scale, notes: Footnotes
     return entry if isinstance(one.cell.metrics[name], Missing) else _bound(one, suffix, entry)
 
 
-def group_at(reading: Reading, group: Group) -> str:
+def group_at(reading: StudyResults, group: Group) -> str:
     """Return the JSON pointer of a group."""
     return pointer("groups", reading.place(group))
 
 
-def cell_at(reading: Reading, cell: CellSummary) -> str:
+def cell_at(reading: StudyResults, cell: CellSummary) -> str:
     """Return the JSON pointer of one of the plan's cells.
 
     *Errors*: StopIteration for a cell that is in no group.

@@ -28,7 +28,7 @@ from prony.model.sandbox import SandboxChoice, SandboxFacts
 from prony.model.trial import RunStatus, TrialRole
 from prony.plan.order import block_turns
 from prony.reading.groups import Group, terms
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.sandbox import describe
 from prony.sandbox.certificates import Authority
 from prony.sandbox.groups import Groups, open_groups
@@ -255,7 +255,7 @@ def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> S
     return _over_budget(precision, blocks, ledger)
 
 
-def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) -> Stopped | None:
+def _decided(plan: Plan, precision: Precision, blocks: int, reading: StudyResults) -> Stopped | None:
     shown, agreed = shown_comparisons(reading), terms(plan, blocks)
     if not shown:
         agreed = Terms(margin=_NO_MARGIN, look=agreed.look)
@@ -271,7 +271,7 @@ def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) ->
 Member = tuple[int, str]
 
 
-def shown_comparisons(reading: Reading) -> dict[Member, Comparison]:
+def shown_comparisons(reading: StudyResults) -> dict[Member, Comparison]:
     """Return what a report shows as the answer: each qualified subject against the leader, under each primary
     load. What it does not show need not be decided.
     """
@@ -282,7 +282,7 @@ def shown_comparisons(reading: Reading) -> dict[Member, Comparison]:
     }
 
 
-def _alone(reading: Reading, agreed: Terms) -> dict[Member, Comparison]:
+def _alone(reading: StudyResults, agreed: Terms) -> dict[Member, Comparison]:
     """Return each subject's log figures by block, minus their mean, as a comparison with itself."""
     family = {
         (number, cell.name): _centred([found[metric] for found in cell.by_block.values()])
@@ -299,7 +299,7 @@ def _centred(values: Sequence[float | Missing]) -> list[float]:
     return [value - math.fsum(logs) / len(logs) for value in logs]
 
 
-def _primary(reading: Reading) -> list[Group]:
+def _primary(reading: StudyResults) -> list[Group]:
     return [group for group in reading.groups if group.primary]
 
 

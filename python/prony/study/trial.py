@@ -46,7 +46,7 @@ from prony.sandbox.watch.kernel import (
 from prony.sandbox.watch.listeners import ListenerGauges, WaitingPorts, Watched, WorkerConnections
 from prony.sandbox.watch.machine import frequency_gauge, memory_gauge
 from prony.sandbox.watch.native import CompiledSource
-from prony.sandbox.watch.partners import Asked, DownstreamGauges, KnownPrograms
+from prony.sandbox.watch.partners import DownstreamGauges, KnownPrograms, Partners
 from prony.sandbox.watch.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.sandbox.watch.sock_diag import SockDiag
 from prony.sandbox.watch.stacks import LockCounters, PythonStacks
@@ -364,14 +364,14 @@ def _entrances(task: Task) -> set[int]:
     return {one.address.port for one in (task.launch.frontend or task.launch, task.launch)}
 
 
-def _asked(task: Task, subject: RunningSubject) -> Asked | None:
+def _asked(task: Task, subject: RunningSubject) -> Partners | None:
     """Return what finds the programs that the subject asks; None in a network of its own, which has none."""
     if subject.seat.network_namespace is not None:
         return None
-    return Asked(subject.tree_pid, _entrances(task), task.known)
+    return Partners(subject.tree_pid, _entrances(task), task.known)
 
 
-def _downstream(task: Task, subject: RunningSubject, asked: Asked | None) -> DownstreamGauges:
+def _downstream(task: Task, subject: RunningSubject, asked: Partners | None) -> DownstreamGauges:
     """Return what reads the server's own connections; on the host's network others have some too."""
     network = subject.seat.network_namespace
     own = asked.connections if asked else None

@@ -25,7 +25,7 @@ from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop
 from prony.plan.factors import name_with
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import StudyResults, read_archive
 from prony.study.rates import searching
 from prony.tune.race import Figures, Stage, StageName, Trials, TuneWish, costs_of
 from prony.tune.space import Candidate, Knobs
@@ -88,13 +88,13 @@ def _cell(number: int, cell: Cell, knobs: Knobs, one: Candidate) -> Cell:
     return replace(cell, id=number, subject=subject)
 
 
-def read_stage(path: Path) -> Reading:
+def read_stage(path: Path) -> StudyResults:
     """Return what the archive of a stage says."""
     with open_archive(path) as archive:
         return read_archive(archive)
 
 
-def trials_of(reading: Reading, stage: Stage) -> Trials:
+def trials_of(reading: StudyResults, stage: Stage) -> Trials:
     """Return the figures of a stage's trials that count."""
     cells = {cell.cell.id: cell for cell in reading.cells}
     return {one: figures_by_block(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
@@ -137,7 +137,7 @@ def _percentile(condition: Condition) -> re.Match[str] | None:
     return re.search(r"_p(\d+)$", condition.metrics[0])
 
 
-def trial_s(reading: Reading) -> float | None:
+def trial_s(reading: StudyResults) -> float | None:
     """Return from how long to how long trials of a stage began, as a rule; None of fewer than two."""
     starts = sorted(one.started_unix_ns for one in reading.trials)
     return seconds(round(median(b - a for a, b in pairwise(starts)))) if len(starts) > 1 else None

@@ -130,7 +130,7 @@ def sixty_cells(path):
 
 
 def read_file(path):
-    """Return the Reading of an archive and its traces."""
+    """Return the results of an archive and its traces."""
     with open_archive(path) as archive:
         reading = read_archive(archive)
         return reading, traces(reading, archive.trials(), primary_cells(reading.groups))
@@ -150,7 +150,7 @@ def archive_of(name, folder):
 
 @cache
 def read(name):
-    """Return the Reading of a study and its traces."""
+    """Return the results of a study and its traces."""
     with TemporaryDirectory() as folder:
         return read_file(archive_of(name, folder))
 

@@ -9,7 +9,7 @@ import pytest
 from prony.model.address import AddressKind
 from prony.model.facts import AskedProgram
 from prony.sandbox.watch import partners as asked
-from prony.sandbox.watch.partners import Asked, FarEnd, KnownPrograms, far_ends, owners, topmost
+from prony.sandbox.watch.partners import FarEnd, KnownPrograms, Partners, far_ends, owners, topmost
 from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, SockDiag
 from someones_service import connected, free_port, service
 
@@ -68,7 +68,7 @@ def test_the_cpu_of_a_service_and_of_its_children_is_counted(kind, tmp_path, mon
     where = str(free_port()) if kind == "tcp" else str(tmp_path / "service.sock")
     with service(where) as pid, connected(where) as one:
         ask(one, 2)
-        found = Asked(os.getpid(), (), KnownPrograms())
+        found = Partners(os.getpid(), (), KnownPrograms())
         found.prepare()
         found.open_window()
         ask(one, 6)
@@ -92,7 +92,7 @@ def test_what_a_service_uses_without_load_is_measured_once_in_a_study(monkeypatc
     with service(where), connected(where) as one:
         ask(one, 1)
         for _ in range(3):
-            Asked(os.getpid(), (), known).prepare()
+            Partners(os.getpid(), (), known).prepare()
     assert waits == [0.1]
 
 
@@ -143,7 +143,7 @@ def test_a_program_that_cannot_be_found_is_said(monkeypatch):
     where = str(free_port())
     with service(where), connected(where) as one:
         ask(one, 1)
-        found = Asked(os.getpid(), (), KnownPrograms())
+        found = Partners(os.getpid(), (), KnownPrograms())
         found.open_window()
         found.close_window()
     assert f"asked.port {where}" in found.deltas()[1]

@@ -1,1 +1,1 @@
-"""Faces: a Document or a Reading as text on a terminal, as Markdown, CSV or JSON; one file each."""
+"""A document, or the results of a study, as text on a terminal, as Markdown, CSV or JSON; one file each."""

@@ -17,7 +17,7 @@ from prony.model.recording import Distribution
 from prony.model.shown import Words, json_of
 from prony.reading.across import SessionPart
 from prony.reading.brief import StudyReport, brief_of
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.trend import Edition
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import advice_words, finding_words, limit_words
@@ -32,12 +32,12 @@ def document_json(value: object = None, **more: object) -> Json:
     return {"version": VERSION, **json_of(more, WORDS), **(json_of(value, WORDS) or {})}
 
 
-def reading_json(reading: Reading) -> Json:
+def reading_json(reading: StudyResults) -> Json:
     """Return the report of a study."""
     return document_json(report_of(reading))
 
 
-def report_of(reading: Reading) -> StudyReport:
+def report_of(reading: StudyResults) -> StudyReport:
     """Return a study's report with its short answer; None for a search, whose answer is `found_rates`."""
     return StudyReport(None if reading.is_search else brief_of(reading), reading)
 

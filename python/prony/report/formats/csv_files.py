@@ -27,7 +27,7 @@ from prony.core.safe_text import plain
 from prony.core.units import MILLISECOND_NS, seconds
 from prony.model.recording import Recording
 from prony.model.trial import TrialRecord
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.formats.over_sheets import Sheet
 from prony.report.formats.sheets import sheets
 
@@ -80,7 +80,7 @@ def written(value: str | float | None) -> str:
 
 def write_csv(
     trials: Callable[[], Iterable[TrialRecord]],
-    reading: Reading,
+    reading: StudyResults,
     folder: Path,
     proof: Callable[[str], object] | None = None,
 ) -> None:

@@ -21,7 +21,7 @@ from prony.model.plan import Cell
 from prony.model.recording import Recording, Second
 from prony.model.trial import Trial, TrialRecord, outcome_parts
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.formats.over_sheets import (
     ESTIMATE,
     UNITS,
@@ -38,7 +38,7 @@ _LOAD = ("connections", "rate [1/s]", "streams", "requests", "threads")
 _CELL = ("cell_id", "subject", "engine", *_LOAD)
 
 
-def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tuple[Sheet, ...]:
+def sheets(reading: StudyResults, trials: Callable[[], Iterable[TrialRecord]]) -> tuple[Sheet, ...]:
     """Return all tables of a study. ``trials`` starts from the archive's first trial at each call."""
     cells = _cells(reading)
     return (
@@ -58,7 +58,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
     )
 
 
-def _cells(reading: Reading) -> dict[int, Cell]:
+def _cells(reading: StudyResults) -> dict[int, Cell]:
     plan = reading.plan
     own = (*plan.cells, *([plan.calibration] if plan.calibration else []))
     added = [summary.cell for summaries in reading.added.values() for summary in summaries]
@@ -152,7 +152,7 @@ _PART_COLUMNS = (
 )
 
 
-def _part_sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> Iterator[Sheet]:
+def _part_sheets(reading: StudyResults, trials: Callable[[], Iterable[TrialRecord]]) -> Iterator[Sheet]:
     """Yield the paths of mixes, and the groups of users, where loads have any."""
     loads = [cell.workload for cell in reading.plan.cells]
     for name, parts, has in (
@@ -227,7 +227,7 @@ _CELL_COLUMNS = (
 )
 
 
-def _cell_rows(reading: Reading) -> Iterator[Row]:
+def _cell_rows(reading: StudyResults) -> Iterator[Row]:
     for cell in reading.cells:
         yield from _metric_rows(cell, "", cell.metrics)
         for role, metrics in cell.roles.items():
@@ -254,7 +254,7 @@ def _words(group: Group) -> str:
     return str(group_words(group, 0)) or "each its own"
 
 
-def _comparison_rows(reading: Reading) -> Iterator[Row]:
+def _comparison_rows(reading: StudyResults) -> Iterator[Row]:
     for group in reading.groups:
         found = group.answer
         for name, one in found.comparisons.items():
@@ -268,7 +268,7 @@ def _comparison_rows(reading: Reading) -> Iterator[Row]:
 _STANDING_COLUMNS = ("load", "measure", "metric", "name", "letters", "best", "blocks", "reason")
 
 
-def _standing_rows(reading: Reading) -> Iterator[Row]:
+def _standing_rows(reading: StudyResults) -> Iterator[Row]:
     for group in reading.groups:
         for one in group.standings:
             own = (_words(group), one.measure, one.metric)
@@ -284,7 +284,7 @@ def _standing_rows(reading: Reading) -> Iterator[Row]:
 _LEVEL_COLUMNS = ("load", "sweep", "cell_id", "subject", "setting", "level", "number")
 
 
-def _level_rows(reading: Reading) -> Iterator[Row]:
+def _level_rows(reading: StudyResults) -> Iterator[Row]:
     for sweep in reading.sweeps:
         group = reading.groups[sweep.group]
         for point in sweep.points:
@@ -299,7 +299,7 @@ _CLAIM_COLUMNS = (
 )
 
 
-def _claim_rows(reading: Reading) -> Iterator[Row]:
+def _claim_rows(reading: StudyResults) -> Iterator[Row]:
     for claim, result in reading.claims:
         yield (
             *(claim.name, claim.text, claim.kind.value, claim.metric, UNITS[METRICS[claim.metric].unit]),
@@ -313,7 +313,7 @@ def _claim_rows(reading: Reading) -> Iterator[Row]:
 _ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *ESTIMATE[:4], "reason", "note")
 
 
-def _original_rows(reading: Reading) -> Iterator[Row]:
+def _original_rows(reading: StudyResults) -> Iterator[Row]:
     for one in reading.originals:
         original, cell, value = one.original, one.cell, one.measured
         yield (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from textwrap import wrap
 
 from prony.reading.across import Sessions
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
 from prony.reading.trend import Trend
 from prony.report.forms import day
@@ -19,12 +19,12 @@ from prony.report.page.several import chapters_of_sessions, chapters_of_trend
 _COLUMNS = 58
 
 
-def pictures_of_study(reading: Reading, found: Traces) -> Iterator[tuple[str, bytes]]:
+def pictures_of_study(reading: StudyResults, found: Traces) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file, two for each chart of a study."""
     return _files(chapters_alone(reading, found))
 
 
-def chapters_alone(reading: Reading, found: Traces) -> Iterator[Chapter]:
+def chapters_alone(reading: StudyResults, found: Traces) -> Iterator[Chapter]:
     """Yield the charts of a study, each to be read by itself: below its title are its load and its source."""
     plan = reading.plan
     days = dict.fromkeys(day(run.started_unix_ns) for run in reading.runs)

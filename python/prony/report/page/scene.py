@@ -1,4 +1,4 @@
-"""What the charts of a study are made from: its Reading, its traces and its look; and rows of data.
+"""What the charts of a study are made from: its results, its traces and its look; and rows of data.
 
 Each row that stands for a figure has ``at``, the place of its value in the report's JSON, and ``scale``: what
 ``value`` times it gives.
@@ -14,7 +14,7 @@ from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.figures.summary import CellSummary, means
 from prony.model.json_codec import Json
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
 from prony.report.forms import estimate, metric_scale
 from prony.report.page.chart import EVERY, Style, palette
@@ -27,7 +27,7 @@ from prony.report.words import bound_sign, group_words
 class Scene:
     """A study to draw. ``places``: where the JSON has each cell."""
 
-    reading: Reading
+    reading: StudyResults
     traces: Traces
     look: Style
     places: dict[int, str]
@@ -93,7 +93,7 @@ def titled(metric: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def scene_of(reading: Reading, found: Traces, *, legend: bool = False) -> Scene:
+def scene_of(reading: StudyResults, found: Traces, *, legend: bool = False) -> Scene:
     """Return the scene of a study; subjects look as they come in its plan."""
     names = [cell.name for group in reading.groups for cell in group.cells]
     places = {cell.cell.id: cell_at(reading, cell) for cell in reading.cells}

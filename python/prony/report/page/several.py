@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from prony.reading.across import Sessions
 from prony.reading.brief import brief_of
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.trend import Trend
 from prony.report.document import Document
 from prony.report.forms import day
@@ -100,7 +100,7 @@ class Listed:
     prony_version: str
 
 
-def index_entry(file: str, reading: Reading) -> Listed:
+def index_entry(file: str, reading: StudyResults) -> Listed:
     """Return the entry of a study whose page is ``file``."""
     plan = reading.plan
     brief = None if reading.is_search else brief_of(reading)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from prony.reading.brief import brief_of
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
 from prony.report.brief import ON_A_PAGE, brief_sections
 from prony.report.document import Block, Notes, Section
@@ -21,7 +21,7 @@ from prony.report.study import study_parts
 _JUDGEMENT = re.compile(r'<li>(<b class="verdict.*?)</li>')
 
 
-def page_of_study(reading: Reading, traces: Traces, *, passed_on: bool = False) -> str:
+def page_of_study(reading: StudyResults, traces: Traces, *, passed_on: bool = False) -> str:
     """Return the page of a study. ``passed_on``: without logs and the machine's facts; what was read is
     redacted before.
     """

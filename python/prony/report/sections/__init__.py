@@ -1,1 +1,1 @@
-"""The sections of a study's report, one module each: from a Reading to Sections. Pure."""
+"""The sections of a study's report, one module each: from results to Sections. Pure."""

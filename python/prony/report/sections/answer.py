@@ -7,7 +7,7 @@ from prony.figures.answer import Answer
 from prony.figures.statistics.compare import HELD_BACK, Comparison, Verdict
 from prony.figures.summary import CellSummary
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
 from prony.report.forms import TENFOLD, about_percent, count, in_metric_within
 from prony.report.sections.claims import claim_counts
@@ -103,7 +103,7 @@ def leader_words(group: Group, at: str) -> Text | None:
     return text("{} {}: {}, {}.", *parts)
 
 
-def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
+def _answer_blocks(reading: StudyResults, group: Group) -> Iterator[Block]:
     place, where = reading.place(group), EMPTY
     if len(reading.measured) > 1:
         where = text("{}{}: ", group_heading(group, place), "" if group.primary else " (screening)")
@@ -156,12 +156,12 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
     yield text("{}; half of it would take about {}.", seen, needed)
 
 
-def _commands(reading: Reading) -> Iterator[Block]:
+def _commands(reading: StudyResults) -> Iterator[Block]:
     """Yield the command of each leader once."""
     yield from _commands_of(reading, [group.answer.leader for group in reading.groups if group.primary])
 
 
-def _commands_of(reading: Reading, names: Iterable[str | None]) -> Iterator[Block]:
+def _commands_of(reading: StudyResults, names: Iterable[str | None]) -> Iterator[Block]:
     leaders = dict.fromkeys(names)
     for leader in leaders:
         record = reading.subjects.get(leader or "")
@@ -172,7 +172,7 @@ def _commands_of(reading: Reading, names: Iterable[str | None]) -> Iterator[Bloc
         yield Command(record.command_line)
 
 
-def answer_section(reading: Reading) -> Section:
+def answer_section(reading: StudyResults) -> Section:
     """Return the counts of claims, the answer to each load, and the commands that start the best.
 
     Loads that verdicts were planned for come last.

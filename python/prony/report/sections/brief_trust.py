@@ -13,8 +13,8 @@ from prony.plan.factors import asks_for_workers
 from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations
-from prony.reading.findings import Shared
-from prony.reading.study import Reading
+from prony.reading.findings import SharedFinding
+from prony.reading.study import StudyResults
 from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
 from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
@@ -29,7 +29,7 @@ from prony.report.words import cause_words
 _MOST_DRIFT = 0.1
 
 
-def trust_lines(reading: Reading) -> Iterator[Judgement]:
+def trust_lines(reading: StudyResults) -> Iterator[Judgement]:
     """Yield a line on the generator, one on the machine, one on what the app asks there, one on the
     trials.
     """
@@ -43,7 +43,7 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
     yield from _followed(reading)
 
 
-def _generator(reading: Reading) -> Iterator[Judgement]:
+def _generator(reading: StudyResults) -> Iterator[Judgement]:
     said, trials = limited_words(reading), sum(reading.limited.values())
     if said is not None:
         yield Judgement("generator", Tone.WARNING, text("{}: read as bounds", said))
@@ -52,7 +52,7 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
         yield Judgement("generator", Tone.PLAIN, text("was not the limit in any of {}", of))
 
 
-def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
+def _on_its_cpus(reading: StudyResults) -> Iterator[Judgement]:
     """Yield for how many CPUs the figures hold, where the generator was on the server's."""
     taken = taken_words(reading)
     if taken and len(reading.placements) == 1:
@@ -62,7 +62,7 @@ def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
 # --- the machine ------------------------------------------------------------------------------------------
 
 
-def _for_cpus(reading: Reading) -> Iterator[Text]:
+def _for_cpus(reading: StudyResults) -> Iterator[Text]:
     """Yield for how many of the CPUs an answer on workers holds, where that is not for all."""
     there = reading.fingerprint.fact("cpu", "available")
     least, at = min(((len(one.server_cpus), k) for k, one in enumerate(reading.placements)), default=(0, 0))
@@ -72,7 +72,7 @@ def _for_cpus(reading: Reading) -> Iterator[Text]:
         yield text("{} of {} (--share-cpus: all)", had, of)
 
 
-def _machine(reading: Reading) -> Judgement:
+def _machine(reading: StudyResults) -> Judgement:
     found = [*_searched(reading), *_disturbances(reading), *_drift(reading)]
     if found:
         return Judgement("machine", Tone.WARNING, joined(found, by="; "))
@@ -92,7 +92,7 @@ def _machine(reading: Reading) -> Judgement:
     return Judgement("machine", Tone.PLAIN, said)
 
 
-def _asked(reading: Reading) -> Iterator[Judgement]:
+def _asked(reading: StudyResults) -> Iterator[Judgement]:
     """Yield which programs of the machine count as parts of the subjects."""
     asked = [(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
     if said := [_program(*one) for one in asked if one[0].name]:
@@ -133,7 +133,7 @@ def _largest_drift(found: Calibrations) -> Figure | None:
     return Figure(end, lambda value: about_percent(abs(value)), at)
 
 
-def _searched(reading: Reading) -> Iterator[Text]:
+def _searched(reading: StudyResults) -> Iterator[Text]:
     """Yield what trials of a search suffered: they are no trials of subjects, and have no findings."""
     found = reading.search
     if found is None or not found.disturbed:
@@ -145,19 +145,19 @@ def _searched(reading: Reading) -> Iterator[Text]:
     yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
 
 
-def _disturbances(reading: Reading) -> Iterator[Text]:
+def _disturbances(reading: StudyResults) -> Iterator[Text]:
     for place, one in enumerate(reading.shared_findings):
         kind = one.finding.kind
         if is_of_the_bench(kind) and not kind.is_of_generator:
             yield _disturbance(one, place)
 
 
-def _disturbance(one: Shared, place: int) -> Text:
+def _disturbance(one: SharedFinding, place: int) -> Text:
     numbers = each_of(one, pointer("shared_findings", place), count, "trials", "of")
     return text("{}, in {} of {} trials", found_words(one), *numbers)
 
 
-def _drift(reading: Reading) -> Iterator[Text]:
+def _drift(reading: StudyResults) -> Iterator[Text]:
     found = reading.calibrations
     for metric, drift in found.drifts.items() if found else ():
         if drift.drifts and drift.change is not None:
@@ -169,13 +169,13 @@ def _drift(reading: Reading) -> Iterator[Text]:
 # --- the trials -------------------------------------------------------------------------------------------
 
 
-def _trials(reading: Reading) -> Iterator[Judgement]:
+def _trials(reading: StudyResults) -> Iterator[Judgement]:
     found = [*_power(reading), *_levels(reading), *_steadiness(reading)]
     if found:
         yield Judgement("trials", Tone.PLAIN, joined(found, by="; "))
 
 
-def _steadiness(reading: Reading) -> Iterator[Text]:
+def _steadiness(reading: StudyResults) -> Iterator[Text]:
     why = unknown_pace(reading.cells)
     if why is not None:
         yield text("steadiness is not known: {}", Quote(why, unknown_at(reading, why)))
@@ -194,7 +194,7 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
         yield from _hidden(reading)
 
 
-def _hidden(reading: Reading) -> Iterator[Text]:
+def _hidden(reading: StudyResults) -> Iterator[Text]:
     """Yield that no subject changed its pace, and which change would have been seen in each of them."""
     said, found = "no subject was seen to change its pace", coarsest(reading.cells)
     if found is None:
@@ -210,7 +210,7 @@ def _hidden(reading: Reading) -> Iterator[Text]:
 _USUAL = "200"
 
 
-def _statuses(reading: Reading) -> Iterator[Judgement]:
+def _statuses(reading: StudyResults) -> Iterator[Judgement]:
     """Yield which statuses the valid replies had: a redirect to a login page is one too."""
     known = [cell for cell in reading.cells if cell.account.ok_status]
     others = [cell for cell in known if set(cell.account.ok_status) != {_USUAL}]
@@ -229,7 +229,7 @@ def _statuses(reading: Reading) -> Iterator[Judgement]:
     yield Judgement("replies", Tone.WARNING, text(words, said, Name(_USUAL)))
 
 
-def _followed(reading: Reading) -> Iterator[Judgement]:
+def _followed(reading: StudyResults) -> Iterator[Judgement]:
     """Yield how many redirects were followed: they are work of the server, and no requests."""
     found = [cell for cell in reading.cells if followed(cell)]
     if found:
@@ -239,7 +239,7 @@ def _followed(reading: Reading) -> Iterator[Judgement]:
         yield Judgement("redirects", Tone.PLAIN, said)
 
 
-def _by_status(reading: Reading, cell: CellSummary) -> Text:
+def _by_status(reading: StudyResults, cell: CellSummary) -> Text:
     """Return how many valid replies of a cell had which status, most first."""
     return _counts_by_status(cell.account.ok_status, cell_at(reading, cell) + pointer("ok_status"))
 
@@ -252,7 +252,7 @@ def _counts_by_status(counts: Mapping[str, int], at: str) -> Text:
     )
 
 
-def _levels(reading: Reading) -> Iterator[Text]:
+def _levels(reading: StudyResults) -> Iterator[Text]:
     """Yield how far the throughput of a server scatters from start to start, and within one start; or which
     subjects have no rounds, where others have.
     """
@@ -276,7 +276,7 @@ def _levels(reading: Reading) -> Iterator[Text]:
             return
 
 
-def _power(reading: Reading) -> Iterator[Text]:
+def _power(reading: StudyResults) -> Iterator[Text]:
     for place, group in enumerate(reading.groups):
         found, at = group.power, pointer("groups", place, "power")
         if found is not None and group.primary:

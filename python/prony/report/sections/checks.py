@@ -10,7 +10,7 @@ from prony.figures.statistics.compare import Verdict
 from prony.figures.summary import CellSummary, means
 from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
@@ -26,7 +26,7 @@ _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 # --- the calibration --------------------------------------------------------------------------------------
 
 
-def calibration_notes(reading: Reading) -> Iterator[Text]:
+def calibration_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield what the calibration shows of the machine during the study."""
     found = reading.calibrations
     if found is None:
@@ -56,7 +56,7 @@ def _drifted(metric: str, found: Drift, at: str) -> Text:
     return text("{} {} ({}, {} interval {} to {}).", head, words, change, Name("95 %"), low, high)
 
 
-def dependence_notes(reading: Reading) -> Iterator[Text]:
+def dependence_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield what it costs that blocks may resemble each other, and may be of any shape."""
     found = reading.dependence
     if found is None:
@@ -70,7 +70,7 @@ def dependence_notes(reading: Reading) -> Iterator[Text]:
     )
 
 
-def order_notes(reading: Reading) -> Iterator[Text]:
+def order_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield whether it matters when in its block a trial ran."""
     found, at = reading.order_effect, "/order_effect"
     if found is None or found.verdict is Verdict.TOO_FEW:
@@ -98,7 +98,7 @@ _MATTERED = {
 # --- other generators -------------------------------------------------------------------------------------
 
 
-def cross_check(reading: Reading) -> Section | None:
+def cross_check(reading: StudyResults) -> Section | None:
     """Return other generators' figures of the same cells beside Prony's own; None without any."""
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
@@ -118,7 +118,7 @@ def cross_check(reading: Reading) -> Section | None:
     return Section("Other generators", (lead, Table(columns, rows), notes.notes()))
 
 
-def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tuple[Entry, ...]:
+def _row(reading: StudyResults, check: CrossCheck, at: str, notes: Footnotes) -> tuple[Entry, ...]:
     own, other, metric = check.own, check.other, check.metric
     scale = metric_scale(metric, means(cell.metrics[metric] for cell in (own, other)))
     name = _TITLES[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")

@@ -16,7 +16,7 @@ from prony.figures.summary import means
 from prony.model.claims import Claim, ClaimKind
 from prony.reading.checks import Beside
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import (
     Block,
     Column,
@@ -61,7 +61,7 @@ _WIDER = (
 _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 
 
-def claims(reading: Reading) -> Section | None:
+def claims(reading: StudyResults) -> Section | None:
     """Return the claims with their verdicts, the counts first; None for a study without claims."""
     if not reading.claims:
         return None
@@ -77,14 +77,14 @@ def claims(reading: Reading) -> Section | None:
     return Section("What was claimed", (*blocks, *_levels(reading)))
 
 
-def _levels(reading: Reading) -> Iterator[Block]:
+def _levels(reading: StudyResults) -> Iterator[Block]:
     """Yield why some intervals are of more than 95 %, where there are such."""
     results = (*(result for _, result in reading.claims), *(one.result for one in reading.then.values()))
     if any(one.interval is not None and (one.level or _LEVEL) < _LEVEL for one in results):
         yield Paragraph(text(_WIDER, *[Name("95 %")] * 2), Tone.QUIET)
 
 
-def failed_claims(reading: Reading) -> Iterator[Text]:
+def failed_claims(reading: StudyResults) -> Iterator[Text]:
     """Yield the claims that do not hold: what was measured and claimed, and the claim."""
     for k, (claim, result) in enumerate(reading.claims):
         if result.verdict is not ClaimVerdict.DOES_NOT_HOLD:
@@ -102,7 +102,7 @@ def failed_claims(reading: Reading) -> Iterator[Text]:
         yield text(f"does not hold{{}}{since}: {{}}", figures, Quote(claim.text, at + pointer("text")))
 
 
-def claim_counts(reading: Reading) -> Text:
+def claim_counts(reading: StudyResults) -> Text:
     """Return the number of claims of each verdict, such as ``3 claims: 2 hold, 1 does not hold``, and of what
     the software of the original's time says, where it was asked.
     """
@@ -119,7 +119,7 @@ def claim_counts(reading: Reading) -> Text:
     return text("{}: {}{}", every, joined(parts), _then_counts(reading))
 
 
-def _then_counts(reading: Reading) -> Text:
+def _then_counts(reading: StudyResults) -> Text:
     """Return how many claims the software of the time judged, by its verdict; empty where it judged none."""
     counts = reading.then_verdicts
     parts = [
@@ -130,7 +130,7 @@ def _then_counts(reading: Reading) -> Text:
     return text("; with the software of the time: {}", joined(parts)) if parts else EMPTY
 
 
-def _judgement(claim: Claim, result: ClaimResult, at: str, reading: Reading) -> Judgement:
+def _judgement(claim: Claim, result: ClaimResult, at: str, reading: StudyResults) -> Judgement:
     reason = Quote(result.reason, at + pointer("reason")) if result.reason else EMPTY
     found = (reason, figure_words(claim, result, at), _claimed(claim, at), _then(claim, at, reading))
     detail = joined((part for part in found if part), by="; ")
@@ -146,7 +146,7 @@ _SAID = {
 }
 
 
-def _then(claim: Claim, at: str, reading: Reading) -> Text:
+def _then(claim: Claim, at: str, reading: StudyResults) -> Text:
     """Return what the software of the original's time says; empty where that was not asked."""
     then = reading.then.get(claim.name)
     if then is None:
@@ -236,7 +236,7 @@ _CONTEXT = (
 Located = tuple[str, Beside]
 
 
-def originals(reading: Reading) -> Iterator[Section]:
+def originals(reading: StudyResults) -> Iterator[Section]:
     """Yield a table for each published metric, with the loads that were measured here."""
     pairs = [(pointer("originals", k), one) for k, one in enumerate(reading.originals)]
     kinds = dict.fromkeys(_kind(one) for _, one in pairs)
@@ -255,7 +255,7 @@ def _kind(one: Beside) -> tuple[str, str]:
     return one.original.metric, one.original.role
 
 
-def _table(reading: Reading, pairs: Sequence[Located], notes: Footnotes) -> Table:
+def _table(reading: StudyResults, pairs: Sequence[Located], notes: Footnotes) -> Table:
     groups = [group for group in reading.groups if any(one.cell in group.cells for _, one in pairs)]
     scale = _scale(pairs)
     names = dict.fromkeys(one.cell.name for _, one in pairs)
@@ -275,7 +275,7 @@ def _table(reading: Reading, pairs: Sequence[Located], notes: Footnotes) -> Tabl
 
 
 def _two(  # noqa: PLR0913, PLR0917 - two cells of a table
-    reading: Reading, group: Group, name: str, pairs: Sequence[Located], scale: Scale, notes: Footnotes
+    reading: StudyResults, group: Group, name: str, pairs: Sequence[Located], scale: Scale, notes: Footnotes
 ) -> tuple[Entry, Entry]:
     own = [(at, one) for at, one in pairs if one.cell in group.cells and one.cell.name == name]
     if not own:
@@ -295,7 +295,7 @@ def _span(pairs: Sequence[Located], scale: Scale) -> Text:
     return text("{}", low) if str(low) == str(high) else text("{}–{}", low, high)
 
 
-def _here(reading: Reading, pair: Located, scale: Scale, notes: Footnotes) -> Entry:
+def _here(reading: StudyResults, pair: Located, scale: Scale, notes: Footnotes) -> Entry:
     at, one = pair
     shown = figure_entry(one.measured, scale, at + pointer("measured"), notes)
     if isinstance(one.measured, Missing):
@@ -319,7 +319,7 @@ def _scale(pairs: Sequence[Located]) -> Scale:
     return metric_scale(metric, means(one.measured for _, one in pairs) + published)
 
 
-def _not_repeated(reading: Reading) -> Section | None:
+def _not_repeated(reading: StudyResults) -> Section | None:
     """Return the published subjects that this study lacks; loads that were left out are not named."""
     repeated = {one.original.subject for one in reading.originals}
     names = [one.subject for one in reading.plan.originals if one.subject not in repeated]

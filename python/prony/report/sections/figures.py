@@ -13,7 +13,7 @@ from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop
 from prony.reading.failures import failed_alike
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, ordinal, p_value
 from prony.report.sections.effects import ratio_note, ratios_to_first
@@ -46,7 +46,7 @@ def group_heading(group: Group, place: int) -> Text:
     return group_title(group, place)
 
 
-def group_section(reading: Reading, group: Group) -> Section:
+def group_section(reading: StudyResults, group: Group) -> Section:
     """Return the main table of a group."""
     place = reading.place(group)
     if group.of_generators:
@@ -70,7 +70,7 @@ def group_section(reading: Reading, group: Group) -> Section:
     return Section(heading, blocks)
 
 
-def _ranked(reading: Reading, group: Group) -> list[Place]:
+def _ranked(reading: StudyResults, group: Group) -> list[Place]:
     return ranked(group.cells, group.answer.metric, group_at(reading, group))
 
 
@@ -81,7 +81,7 @@ def _marks(group: Group, at: str) -> Marks:
     return Marks(best, letters, ratios_to_first(group, at))
 
 
-def failed_requests(reading: Reading) -> Section | None:
+def failed_requests(reading: StudyResults) -> Section | None:
     """Return the failed requests by kind; None where none failed."""
     cells = [
         (group_words(group, place), one)
@@ -107,7 +107,7 @@ def _carried_in(label: Text, one: Place) -> Iterator[Text]:
     yield text("{}{}: {}: {}", Name(one.cell.name), under, open_then, carried_words(found, at))
 
 
-def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:
+def populations(reading: StudyResults, groups: Iterable[Group]) -> Iterator[Section]:
     """Yield latencies with and without failed requests, for each load under which requests failed."""
     groups = tuple(groups)
     for group in groups:
@@ -163,7 +163,7 @@ def _log(trial: TrialFigures) -> Iterator[Block]:
         yield Notes(tuple(("  |", text("{}", Name(line))) for line in _useful_lines(trial.log.text)))
 
 
-def uncounted(reading: Reading) -> Section | None:
+def uncounted(reading: StudyResults) -> Section | None:
     """Return the trials that do not count, one entry for each reason; None if all count."""
     blocks: list[Block] = []
     for place, group in enumerate(reading.groups):
@@ -187,7 +187,7 @@ def _of_cell(cell: CellSummary, at: str, under: Text) -> Iterator[Block]:
         yield from _log(found.trials[0])
 
 
-def _tests(reading: Reading) -> Iterator[Text]:
+def _tests(reading: StudyResults) -> Iterator[Text]:
     """Yield whether a subject's trials fail more often than those of the subject that fails least."""
     for place, group in enumerate(reading.groups):
         under = framed(" under ", group_words(group, place)) if len(reading.groups) > 1 else EMPTY
@@ -208,7 +208,7 @@ def _counts(found: Failures, at: str) -> tuple[Figure, Figure]:
     return failed, Figure(found.total, count, at + pointer("total"))
 
 
-def _repeated(reading: Reading) -> Iterator[Text]:
+def _repeated(reading: StudyResults) -> Iterator[Text]:
     """Yield how many trials the machine disturbed, so that they were repeated, and why."""
     found = reading.repeated
     if found is None:
@@ -222,7 +222,7 @@ def _repeated(reading: Reading) -> Iterator[Text]:
     yield text("{} repeated at the end of the block (the last counts): {}.", many, joined(reasons, by="; "))
 
 
-def unavailable(reading: Reading) -> Section | None:
+def unavailable(reading: StudyResults) -> Section | None:
     """Return the subjects that were not measured, with the reason; None if there are none."""
     items = tuple(
         ("", text("{}: {}", Name(name), Quote(reason, pointer("unmeasured", name))))

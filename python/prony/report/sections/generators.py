@@ -9,7 +9,7 @@ from prony.core.units import Scale
 from prony.figures.summary import means
 from prony.reading.groups import Group
 from prony.reading.senders import Sender
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_kind_words
 from prony.report.forms import count, duration, metric_scale, of_percent
@@ -34,7 +34,7 @@ _MEANING = (
 )
 
 
-def senders_section(reading: Reading) -> Section | None:
+def senders_section(reading: StudyResults) -> Section | None:
     """Return the table of the generators, and on what machines they were; None where there was one alone,
     beside the servers.
     """
@@ -100,7 +100,7 @@ def generator_heading(group: Group, place: int) -> Text:
     return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), load)
 
 
-def generator_section(reading: Reading, group: Group) -> Section:
+def generator_section(reading: StudyResults, group: Group) -> Section:
     """Return one row for each generator, with a dash and a reason for what it does not measure."""
     place = reading.place(group)
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
@@ -117,7 +117,7 @@ def generator_section(reading: Reading, group: Group) -> Section:
     return Section(heading, blocks)
 
 
-def _most(reading: Reading, group: Group) -> Iterator[Block]:
+def _most(reading: StudyResults, group: Group) -> Iterator[Block]:
     """Yield how many requests the connections could have made at most, if the server's delay is known."""
     most, at = group.most_per_s, pointer("groups", reading.place(group))
     if most is None:

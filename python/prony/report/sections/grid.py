@@ -12,7 +12,7 @@ from prony.figures.summary import CellSummary, means
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
 from prony.reading.saturation import LEAST_LOADS, Curve, Point, Saturation
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import in_metric, load_number, metric_scale, of_percent
 from prony.report.tables import cell_at, figure_entry, group_at
@@ -28,7 +28,7 @@ _CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p99", "error_ratio", "cpu_
 _OPEN = ("success_ratio", "response_ok_p50", "response_ok_p99", "cpu_percent", "pss_end")
 
 
-def detailed(reading: Reading) -> tuple[Group, ...]:
+def detailed(reading: StudyResults) -> tuple[Group, ...]:
     """Return the groups that get a table of their own: those outside of grids, and those of a grid that
     verdicts were planned for.
     """
@@ -40,7 +40,7 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
     return tuple(group for group in reading.measured if group in few or group not in gridded)
 
 
-def grid(reading: Reading) -> Iterator[Section]:
+def grid(reading: StudyResults) -> Iterator[Section]:
     """Yield a table for each metric, over the loads that differ in one quantity only."""
     for curve in reading.curves:
         names = _OPEN if isinstance(curve.groups[0].workload.loop, OpenLoop) else _CLOSED
@@ -54,14 +54,14 @@ def over_words(group: Group) -> str:
     return "connections" if isinstance(group.workload.loop, ClosedLoop) else "requests a second"
 
 
-def load_figure(reading: Reading, group: Group) -> Text:
+def load_figure(reading: StudyResults, group: Group) -> Text:
     """Return this load's value of the quantity in which its family differs."""
     name = "connections" if isinstance(group.workload.loop, ClosedLoop) else "rate_per_s"
     at = group_at(reading, group) + pointer("load", "loop", name)
     return text("{}", Figure(load_size(group), load_number, at))
 
 
-def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | None:
+def _section(reading: StudyResults, groups: Sequence[Group], name: str) -> Section | None:
     metric, notes = METRICS[name], Footnotes()
     subjects = tuple(dict.fromkeys(cell.name for group in groups for cell in group.cells))
     by_load = [{cell.name: cell for cell in group.cells} for group in groups]
@@ -96,7 +96,7 @@ def _best(group: Group, name: str) -> tuple[str, ...]:
 
 
 def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
-    reading: Reading, cell: CellSummary | None, name: str, scale: Scale, notes: Footnotes, tone: Tone
+    reading: StudyResults, cell: CellSummary | None, name: str, scale: Scale, notes: Footnotes, tone: Tone
 ) -> Entry:
     if cell is None:
         return Entry(notes.marked("—", "not measured under this load"), Tone.QUIET)
@@ -123,7 +123,7 @@ _MEANING = Paragraph(
 )
 
 
-def saturations(reading: Reading) -> Iterator[Section]:
+def saturations(reading: StudyResults) -> Iterator[Section]:
     """Yield a table for the loads that differ in one quantity only, where they make a curve."""
     for k, curve in enumerate(reading.curves):
         if curve.subjects:

@@ -4,7 +4,7 @@ from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.model.limit import Limited
 from prony.model.trial import RunStatus, TrialRole
 from prony.reading.brief import Brief
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
 from prony.report.sections.figures import group_heading
@@ -17,20 +17,20 @@ from prony.report.words import machine_words
 _LEAST, _BETTER = Name(f"{LEAST_BLOCKS}"), Name("10")
 
 
-def _blocks(reading: Reading) -> Text:
+def _blocks(reading: StudyResults) -> Text:
     return counted(Figure(reading.blocks, count, "/extent/blocks"), "block")
 
 
-def _trials(reading: Reading, role: TrialRole) -> Text:
+def _trials(reading: StudyResults, role: TrialRole) -> Text:
     return counted(Figure(reading.count(role), count, pointer("extent", "trials", role.value)), "trial")
 
 
-def _seed(reading: Reading) -> Text:
+def _seed(reading: StudyResults) -> Text:
     # Without separators, so that it can be typed again.
     return text("seed {}", Figure(reading.plan.seed, lambda value: f"{value:.0f}", "/plan/seed"))
 
 
-def _too_few(reading: Reading) -> tuple[Block, ...]:
+def _too_few(reading: StudyResults) -> tuple[Block, ...]:
     # Of several sessions the answer says how many are needed.
     if reading.blocks >= LEAST_BLOCKS or reading.is_search or reading.sessions > 1:
         return ()
@@ -43,7 +43,7 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
     return (Paragraph(words, Tone.WARNING),)
 
 
-def limited_words(reading: Reading) -> Text | None:
+def limited_words(reading: StudyResults) -> Text | None:
     """Return in how many trials the generator set the figures, or may have; None in none."""
     found = reading.limited
     yes, suspect = found[Limited.YES], found[Limited.SUSPECT]
@@ -59,14 +59,14 @@ def limited_words(reading: Reading) -> Text | None:
     return text("was the limit in {} of {}, perhaps in {} more", sure, of, unsure)
 
 
-def _limited(reading: Reading) -> tuple[Block, ...]:
+def _limited(reading: StudyResults) -> tuple[Block, ...]:
     said = limited_words(reading)
     if said is None:
         return ()
     return (Paragraph(text("The generator, not the server, {}: see the notes.", said), Tone.WARNING),)
 
 
-def _forced(reading: Reading) -> tuple[Block, ...]:
+def _forced(reading: StudyResults) -> tuple[Block, ...]:
     """Return why the figures may not be valid, if --force was needed to measure them."""
     said = dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced)
     if not said:
@@ -75,14 +75,14 @@ def _forced(reading: Reading) -> tuple[Block, ...]:
     return (Paragraph(text("Measured only because of --force: {}", faults), Tone.BAD),)
 
 
-def _interrupted(reading: Reading) -> tuple[Block, ...]:
+def _interrupted(reading: StudyResults) -> tuple[Block, ...]:
     if all(run.status is not RunStatus.INTERRUPTED for run in reading.runs[-1:]):
         return ()
     words = "The last run was interrupted: the figures include only the trials before that."
     return (Paragraph(words, Tone.WARNING),)
 
 
-def _stopped(reading: Reading) -> tuple[Block, ...]:
+def _stopped(reading: StudyResults) -> tuple[Block, ...]:
     """Return the rule that ended a study without a fixed number of blocks."""
     stops = [(k, run.facts.stopped) for k, run in enumerate(reading.runs)]
     found = next(((k, one) for k, one in reversed(stops) if one is not None), None)
@@ -95,7 +95,7 @@ def _stopped(reading: Reading) -> tuple[Block, ...]:
     return (Paragraph(words, Tone.QUIET),)
 
 
-def _order(reading: Reading) -> Text:
+def _order(reading: StudyResults) -> Text:
     """Return the number of trials and their order."""
     searched = reading.count(TrialRole.FIND_RATE)
     ran = reading.count(TrialRole.SUBJECT)
@@ -111,7 +111,7 @@ def _order(reading: Reading) -> Text:
     return text("{}: {}, each once in {}{}, in random order ({}){}", *parts)
 
 
-def _measured(reading: Reading) -> Text:
+def _measured(reading: StudyResults) -> Text:
     """Return when and with what the study was measured."""
     first = reading.runs[0]
     on = Figure(first.started_unix_ns, day, "/runs/0/started_unix_ns")
@@ -122,7 +122,7 @@ def _measured(reading: Reading) -> Text:
     return text("Measured on {}{}{}.", on, by, runs)
 
 
-def differences(reading: Reading) -> Section | None:
+def differences(reading: StudyResults) -> Section | None:
     """Return how the study differs from the experiment that it repeats, or what it says of itself if it
     repeats none.
     """
@@ -132,20 +132,20 @@ def differences(reading: Reading) -> Section | None:
     return Section(title, (Notes(notes),)) if notes else None
 
 
-def _source(reading: Reading) -> Text:
+def _source(reading: StudyResults) -> Text:
     plan = reading.plan
     points = counted(Figure(len(plan.notes), count, "/plan/notes"), "point")
     below = text(" It differs in {}: see the list.", points) if plan.notes else ""
     return text("Repeats {}.{}", Quote(plan.source, "/plan/source"), below)
 
 
-def warnings(reading: Reading) -> tuple[Block, ...]:
+def warnings(reading: StudyResults) -> tuple[Block, ...]:
     """Return what must be known before any figure is read, beside a limit of the generator."""
     mixed = (Paragraph(words, Tone.WARNING) for words in disagreements(reading))
     return (*_forced(reading), *_too_few(reading), *_interrupted(reading), *mixed)
 
 
-def measured_words(reading: Reading, brief: Brief, where: str) -> Text:
+def measured_words(reading: StudyResults, brief: Brief, where: str) -> Text:
     """Return what the short report's table shows, on what machine, and when. ``where``: one finds several."""
     under = group_heading(brief.group, brief.place)
     number = Figure(
@@ -161,19 +161,19 @@ def measured_words(reading: Reading, brief: Brief, where: str) -> Text:
     return text("{}.", joined((part for part in parts if part), by="; "))
 
 
-def _machines(reading: Reading) -> Text | None:
+def _machines(reading: StudyResults) -> Text | None:
     """Return how many machines the sessions were on, where these are several; else None."""
     return None if reading.across is None else machines_words(reading.across, "/across")
 
 
-def _of_sessions(reading: Reading) -> Text:
+def _of_sessions(reading: StudyResults) -> Text:
     """Return of how many sessions the blocks are, where these are several."""
     if reading.sessions == 1:
         return EMPTY
     return text(" of {}", counted(Figure(reading.sessions, count, "/extent/sessions"), "session"))
 
 
-def head(reading: Reading) -> Section:
+def head(reading: StudyResults) -> Section:
     """Return the head; its first lines warn of a generator that was the limit, and of too few blocks."""
     plan = reading.plan
     blocks = [*_limited(reading), *warnings(reading)]

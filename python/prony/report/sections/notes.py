@@ -12,10 +12,10 @@ from prony.core.units import SECOND_NS, seconds
 from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.figures.summary import CellSummary, Estimate
 from prony.model.workload import OpenLoop, Pacing
-from prony.reading.findings import Shared
+from prony.reading.findings import SharedFinding
 from prony.reading.groups import Replies, UnequalReplies, unequal_replies
 from prony.reading.senders import WarmUp
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.diagnoses import found_words, often_words
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words
@@ -42,7 +42,7 @@ from prony.report.words import group_words
 _MOST_LONGER = 6
 
 
-def warm_up_notes(reading: Reading) -> Iterator[Text]:
+def warm_up_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield whose warm-up the pilot made longer, who was not warm by then, and where it cannot be said."""
     found = list(enumerate(reading.warm_ups))
     if not found:
@@ -69,11 +69,11 @@ def _warmed_at(place: int, one: WarmUp) -> str:
     return pointer("warm_ups", place, "looks", len(one.looks) - 1)
 
 
-def _longer(reading: Reading, place: int, one: WarmUp) -> Text:
+def _longer(reading: StudyResults, place: int, one: WarmUp) -> Text:
     return text("{} ({})", _where(reading, one), _used(place, one))
 
 
-def _changing(reading: Reading, place: int, one: WarmUp) -> Text:
+def _changing(reading: StudyResults, place: int, one: WarmUp) -> Text:
     looked = counted(Figure(one.last.seconds, count, _warmed_at(place, one) + pointer("seconds")), "second")
     return text(
         "{} (its pace still changed after {}; its trials warm up for {})",
@@ -91,11 +91,11 @@ def _length(nanoseconds: float) -> str:
     return f"{seconds(round(nanoseconds)):g} s"
 
 
-def _where(reading: Reading, one: WarmUp) -> Text:
+def _where(reading: StudyResults, one: WarmUp) -> Text:
     return subject_words(reading, next(cell for cell in reading.cells if cell.cell.id == one.cell_id))
 
 
-def fitness_notes(reading: Reading) -> Iterator[Text]:
+def fitness_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield whether the load engine was fit to measure with on the machine, if it was calibrated there."""
     for k, run in enumerate(reading.runs):
         found = run.facts.generator
@@ -112,7 +112,7 @@ def _day(unix_s: float) -> str:
     return day(unix_s * SECOND_NS)
 
 
-def pacing_notes(reading: Reading) -> Iterator[Text]:
+def pacing_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield the pacing of the study's open loops, and what economical pacing adds to a response time."""
     cells = [cell for cell in reading.cells if isinstance(cell.cell.workload.loop, OpenLoop)]
     found = {pacing for cell in cells for pacing in _pacings(cell)}
@@ -132,7 +132,7 @@ def _pacings(cell: CellSummary) -> set[Pacing]:
     return {engine.pacing for engine in engines if engine is not None and engine.pacing is not None}
 
 
-def _added(reading: Reading) -> Text:
+def _added(reading: StudyResults) -> Text:
     """Return how late it sent in the cell where it was latest at p50, which response times include."""
     lags = [(value.mean, cell) for cell in reading.cells if (value := _lag(cell, 50))]
     if not lags:
@@ -153,11 +153,11 @@ def _lag(cell: CellSummary, percentile: int) -> Estimate | None:
     return cell.known(f"send_lag_p{percentile}")
 
 
-def _at(reading: Reading, cell: CellSummary, percentile: int) -> str:
+def _at(reading: StudyResults, cell: CellSummary, percentile: int) -> str:
     return cell_at(reading, cell) + pointer("metrics", f"send_lag_p{percentile}", "mean")
 
 
-def work_notes(reading: Reading) -> Iterator[Text]:
+def work_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield for each load the subjects whose replies differ most in size, where that is more than a tenth."""
     said: set[tuple[str, str]] = set()
     for place, group in enumerate(reading.groups):
@@ -169,7 +169,7 @@ def work_notes(reading: Reading) -> Iterator[Text]:
         yield text("{}{}", under, _difference(reading, found))
 
 
-def _difference(reading: Reading, found: UnequalReplies) -> Text:
+def _difference(reading: StudyResults, found: UnequalReplies) -> Text:
     parts = (_size(reading, one) for one in (found.smallest, found.largest))
     return text(
         "Replies are not of one size, from {} to {}, heads included: that may be a part of a difference in "
@@ -178,7 +178,7 @@ def _difference(reading: Reading, found: UnequalReplies) -> Text:
     )
 
 
-def _size(reading: Reading, found: Replies) -> Text:
+def _size(reading: StudyResults, found: Replies) -> Text:
     at = cell_at(reading, found.cell) + pointer("metrics", "reply_bytes", "mean")
     return text("{} ({})", Figure(found.mean_bytes, in_metric("reply_bytes"), at), Name(found.cell.name))
 
@@ -186,7 +186,7 @@ def _size(reading: Reading, found: Replies) -> Text:
 _MOST = 6
 
 
-def _versions(reading: Reading) -> Iterator[Text]:
+def _versions(reading: StudyResults) -> Iterator[Text]:
     servers = {subject.name: subject.server for subject in reading.plan.subjects()}
     own = set(servers)
     records = [(name, record) for name, record in reading.subjects.items() if name in own]
@@ -214,7 +214,7 @@ def _versions(reading: Reading) -> Iterator[Text]:
         yield text("{}: {}.", Name(server), Name(remark))
 
 
-def _finding_notes(reading: Reading) -> Iterator[Text]:
+def _finding_notes(reading: StudyResults) -> Iterator[Text]:
     advised: set[str] = set()
     ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
     for k, alike in enumerate(reading.shared_findings):
@@ -225,12 +225,12 @@ def _finding_notes(reading: Reading) -> Iterator[Text]:
         yield text("{}: {}{}.{}", _whose(alike, ran), found_words(alike), often, added)
 
 
-def _whose(alike: Shared, ran: Set[str]) -> Text:
+def _whose(alike: SharedFinding, ran: Set[str]) -> Text:
     names = alike.subjects
     return text("all subjects") if len(names) > 1 and ran <= set(names) else joined(map(Name, names))
 
 
-def _bound_notes(reading: Reading) -> Iterator[Text]:
+def _bound_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield whose figures are bounds, and why."""
     reasons = (
         (
@@ -260,7 +260,7 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
             )
 
 
-def _stall_notes(reading: Reading) -> Iterator[Text]:
+def _stall_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield each subject with single trials that were far off: no interval covers what is so rare."""
     for place, group in enumerate(reading.groups):
         under = framed("", group_words(group, place), ", ") if len(reading.groups) > 1 else EMPTY
@@ -278,7 +278,7 @@ def _stall_notes(reading: Reading) -> Iterator[Text]:
             )
 
 
-def _session_notes(reading: Reading) -> Iterator[Text]:
+def _session_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield what intervals leave out: how sessions differ."""
     if reading.sessions == 1:
         yield text(
@@ -302,7 +302,7 @@ def _session_notes(reading: Reading) -> Iterator[Text]:
     )
 
 
-def _allowed_notes(reading: Reading) -> Iterator[Text]:
+def _allowed_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield how many errors were allowed, where that was asked for: speed is that of successes only."""
     allowed = reading.plan.design.allow_errors
     if allowed is not None:
@@ -314,7 +314,7 @@ def _allowed_notes(reading: Reading) -> Iterator[Text]:
         )
 
 
-def notes(reading: Reading) -> Section:
+def notes(reading: StudyResults) -> Section:
     """Return the remarks on a study."""
     items = (
         *_finding_notes(reading),
@@ -339,7 +339,7 @@ def notes(reading: Reading) -> Section:
     return Section("Notes", (Notes.of(items),))
 
 
-def _signs(reading: Reading) -> Text:
+def _signs(reading: StudyResults) -> Text:
     """Return what the signs in tables mean."""
     n = "n: trials that count of those run."
     if 1 < reading.sessions < LEAST_BLOCKS:

@@ -8,7 +8,7 @@ from prony.figures.steadiness import Steadiness
 from prony.figures.steady_state import Kind
 from prony.figures.summary import NOT_STEADY, CellSummary
 from prony.reading.cells import coarsest, is_nearly_full, most, unknown_pace
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.forms import as_typed, count, percent, signed_percent, whole_percent
 from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, listed, pointer, text
@@ -29,7 +29,7 @@ _MOST = 6
 _LONG_WINDOW_S = 6
 
 
-def pace_notes(reading: Reading) -> Iterator[Text]:
+def pace_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield the subjects that were not steady over their trials, by kind, and how far their means are off;
     what short windows could have shown at all; or that it cannot be said.
     """
@@ -59,7 +59,7 @@ def _heeded(cells: Sequence[CellSummary]) -> str:
     return "no verdict counts it without --force" if NOT_STEADY in reasons else "no verdict counts it"
 
 
-def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
+def _bias(reading: StudyResults, cell: CellSummary) -> Iterator[Text]:
     if isinstance(cell.steadiness, Steadiness):
         at = cell_at(reading, cell) + pointer("steadiness")
         named, off = subject_words(reading, cell), cell.steadiness.bias
@@ -70,7 +70,7 @@ def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
             yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", named, bias)
 
 
-def _visible(reading: Reading) -> Iterator[Text]:
+def _visible(reading: StudyResults) -> Iterator[Text]:
     """Yield the largest change that short windows may hide."""
     found = coarsest(reading.cells, _LONG_WINDOW_S)
     if found is None:
@@ -84,7 +84,7 @@ def _visible(reading: Reading) -> Iterator[Text]:
     )
 
 
-def unknown_at(reading: Reading, why: str) -> str:
+def unknown_at(reading: StudyResults, why: str) -> str:
     """Return where the report's JSON has the reason: at the first cell that has it."""
     return next(
         cell_at(reading, cell) + pointer("steadiness", "missing")
@@ -93,7 +93,7 @@ def unknown_at(reading: Reading, why: str) -> str:
     )
 
 
-def subject_words(reading: Reading, cell: CellSummary) -> Text:
+def subject_words(reading: StudyResults, cell: CellSummary) -> Text:
     """Return the name of a cell's subject, with its load where the study has several."""
     if len(reading.groups) <= 1:
         return text("{}", Name(cell.name))
@@ -101,7 +101,7 @@ def subject_words(reading: Reading, cell: CellSummary) -> Text:
     return text("{} at {}", Name(cell.name), load)
 
 
-def evidence_notes(reading: Reading) -> Iterator[Text]:
+def evidence_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield the subjects whose processes were replaced under load, or whose accept queue was full."""
     replaced = [
         text("{} (up to {})", subject_words(reading, cell), _most(reading, cell, "restarts"))
@@ -121,6 +121,6 @@ def evidence_notes(reading: Reading) -> Iterator[Text]:
         )
 
 
-def _most(reading: Reading, cell: CellSummary, metric: str) -> Figure:
+def _most(reading: StudyResults, cell: CellSummary, metric: str) -> Figure:
     form = whole_percent if metric == "accept_queue_peak" else as_typed
     return Figure(most(cell, metric), form, cell_at(reading, cell) + pointer("metrics", metric, "max"))

@@ -17,7 +17,7 @@ from prony.reading.paths import (
     other_paths,
     shown_paths,
 )
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import percent
 from prony.report.tables import PARTS, Place, figure_entry, group_at, part_entries, ranked, status_entry
@@ -28,7 +28,7 @@ _SHOWN = ("p50", "p99")
 _KEYS = {"path": "paths", "group": "groups", "status": "statuses"}
 
 
-def path_sections(reading: Reading) -> Iterator[Section]:
+def path_sections(reading: StudyResults) -> Iterator[Section]:
     """Yield the paths of each load that is a mix, its groups of users, and the statuses of its replies where
     there are several, for each of its subjects.
     """
@@ -46,7 +46,7 @@ def _says_more(kind: str, cells: "Sequence[_Lines]") -> bool:
     return bool(cells) and (kind != "status" or len(statuses) > 1)
 
 
-def _cells(reading: Reading, group: Group, kind: str) -> "Iterator[_Lines]":
+def _cells(reading: StudyResults, group: Group, kind: str) -> "Iterator[_Lines]":
     kept = shown_paths(group.cells) if kind == "path" and group.workload.mix else None
     for one in ranked(group.cells, group.answer.metric, group_at(reading, group)):
         found = _parts(one.cell, kind)

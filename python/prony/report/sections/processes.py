@@ -12,7 +12,7 @@ from prony.figures.resources import LEAST_UNSAMPLED_PERCENT
 from prony.figures.summary import CellSummary, Estimate, means
 from prony.model.workload import CountStop
 from prony.reading.cells import fullest_addresses
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import as_typed, count
 from prony.report.tables import Place, figure_entry
@@ -25,7 +25,7 @@ _MEANING = (
 )
 
 
-def listeners(reading: Reading) -> Iterator[Section]:
+def listeners(reading: StudyResults) -> Iterator[Section]:
     """Yield the subjects with several listeners at one address, under each load planned for verdicts."""
     for place, group in enumerate(reading.groups):
         if not group.primary or group.of_generators:
@@ -69,7 +69,7 @@ _IN_ALL = "total"
 _Metrics = Mapping[str, Estimate | Missing]
 
 
-def processes(reading: Reading) -> Iterator[Section]:
+def processes(reading: StudyResults) -> Iterator[Section]:
     """Yield the processes of subjects with several roles, under each load that verdicts were planned for."""
     for place, group in enumerate(reading.groups):
         cells = [

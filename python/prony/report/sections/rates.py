@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.model.facts import RateStep, Unmet
 from prony.reading.saturation import Confirmed, SearchEnd
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
@@ -22,7 +22,7 @@ _OPEN = "Which rate is the highest is open: {} may have a higher one, for what w
 _REFUTED = "Which rate is the highest is open: {} may have a higher one, which fresh trials do not confirm."
 
 
-def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
+def rate_answers(reading: StudyResults) -> tuple[list[Block], str | None]:
     """Return the rates that the search found, the highest first, and the subject of the highest; None where
     another's is a bound, or not confirmed, and may be higher.
     """
@@ -99,7 +99,7 @@ def _rate(one: Confirmed, at: str) -> Figure:
     return Figure(one.rate_per_s or 0.0, rate, at + pointer("rate_per_s"))
 
 
-def rates(reading: Reading) -> Section | None:
+def rates(reading: StudyResults) -> Section | None:
     """Return the table of the rates; None without a search."""
     found, notes = reading.found_rates, Footnotes()
     if not found:

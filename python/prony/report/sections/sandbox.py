@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from prony.model.sandbox import LimitHolding, LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.forms import as_typed, byte_size, count, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 
@@ -16,7 +16,7 @@ _HOLDERS = {
 _EXHAUSTIBLE = {"memory": "memory", "pids": "processes", "disk": "disk space"}
 
 
-def sandbox_notes(reading: Reading) -> Iterator[Text]:
+def sandbox_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield the remarks on the sandbox of a study."""
     yield from _network_notes(reading)
     yield from _placement_notes(reading)
@@ -46,7 +46,7 @@ def _limits_in_words(choice: SandboxChoice, states: Mapping[str, LimitState]) ->
     ]
 
 
-def _network_notes(reading: Reading) -> Iterator[Text]:
+def _network_notes(reading: StudyResults) -> Iterator[Text]:
     records = reading.subjects.values()
     networks = {record.sandbox.network for record in records if record.sandbox.network}
     listen = reading.plan.sandbox.listen
@@ -61,7 +61,7 @@ def _network_notes(reading: Reading) -> Iterator[Text]:
         yield text("Each trial ran in a network namespace of its own, server and generator together.")
 
 
-def _placement_notes(reading: Reading) -> Iterator[Text]:
+def _placement_notes(reading: StudyResults) -> Iterator[Text]:
     if len(reading.placements) != 1:
         return
     placement = reading.placements[0]
@@ -75,14 +75,14 @@ def _placement_notes(reading: Reading) -> Iterator[Text]:
         yield text("Server on {}, generator on {}.", server, generator)
 
 
-def placed_together(reading: Reading) -> Text:
+def placed_together(reading: StudyResults) -> Text:
     """Return which CPUs the server has, and on which of them the generator is."""
     sides = reading.placements[0]
     server, generator = (_cpus(getattr(sides, name), name) for name in ("server_cpus", "generator_cpus"))
     return text("Server on {}, and the generator on {} of them", server, generator)
 
 
-def taken_words(reading: Reading) -> Text:
+def taken_words(reading: StudyResults) -> Text:
     """Return what a generator took at most from a server whose CPUs it is on; empty where that is unknown."""
     shares = [
         (cell.generator_share, pointer("groups", k, "cells", place, "generator_share"))
@@ -96,7 +96,7 @@ def taken_words(reading: Reading) -> Text:
     return text(": it took up to {} of the CPU time of both", share)
 
 
-def _limit_notes(reading: Reading) -> Iterator[Text]:
+def _limit_notes(reading: StudyResults) -> Iterator[Text]:
     known = (one.sandbox for one in reading.subjects.values() if one.sandbox != SandboxFacts())
     facts = next(known, SandboxFacts())
     for reason in facts.reasons:
@@ -126,7 +126,7 @@ def _ceiling_notes(facts: SandboxFacts) -> Iterator[Text]:
         yield text("Servers could write all files that their user may write: {}.", reason)
 
 
-def _scaling_notes(reading: Reading, quota: float | None) -> Iterator[Text]:
+def _scaling_notes(reading: StudyResults, quota: float | None) -> Iterator[Text]:
     places = list(enumerate(reading.placements))
     least, given = min(places, key=lambda pair: len(pair[1].server_cpus), default=(0, None))
     if quota is None or given is None or quota <= len(given.server_cpus):

@@ -11,7 +11,7 @@ from prony.figures.summary import means
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.reading.sweeps import Crossed, Factor, Level, Member, Neighbour, Sweep
 from prony.report.document import (
     Block,
@@ -38,7 +38,7 @@ _MOST_NAMES, _MOST_TIES = 4, 3
 _FIRST_LINES = 2
 
 
-def sweep_lines(reading: Reading, brief: Brief) -> Iterator[Judgement]:
+def sweep_lines(reading: StudyResults, brief: Brief) -> Iterator[Judgement]:
     """Yield for each sweep under the main load its best setting, what more would do, and on what the best
     depends.
     """
@@ -165,7 +165,7 @@ def _best_at_each(first: Factor, second: Factor, best: Sequence[Sequence[int]]) 
 # --- tables -----------------------------------------------------------------------------------------------
 
 
-def sweep_sections(reading: Reading) -> Iterator[Section]:
+def sweep_sections(reading: StudyResults) -> Iterator[Section]:
     """Yield a section for each sweep: its figures against the settings, and how settings act together."""
     for k, sweep in enumerate(reading.sweeps):
         group, at = reading.groups[sweep.group], pointer("sweeps", k)
@@ -178,7 +178,7 @@ def sweep_sections(reading: Reading) -> Iterator[Section]:
         yield Section(text("Settings of {}{}", Name(sweep.name), under), tuple(blocks))
 
 
-def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[Block]:
+def _tables(reading: StudyResults, sweep: Sweep, group: Group, at: str) -> Iterator[Block]:
     names = _CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN
     cells = [group.cells[point.cell] for point in sweep.points]
     known = [name for name in names if any(cell.known(name) for cell in cells)]
@@ -196,7 +196,7 @@ def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[B
 _Figures = Callable[[Member, str, Tone], Entry]
 
 
-def _figures(reading: Reading, group: Group, scales: dict[str, Scale], notes: Footnotes) -> _Figures:
+def _figures(reading: StudyResults, group: Group, scales: dict[str, Scale], notes: Footnotes) -> _Figures:
     """Return what writes a metric of a point."""
     of_group = group_at(reading, group)
 

@@ -6,7 +6,7 @@ from prony.core.units import Scale, duration_scale
 from prony.figures.handshakes import Agreed, agreed_by_all
 from prony.figures.summary import means
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import count
 from prony.report.tables import Place, figure_entry, group_at
@@ -23,7 +23,7 @@ _MEANING = (
 )
 
 
-def agreed_notes(reading: Reading) -> Iterator[Text]:
+def agreed_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield what subjects and the generator agreed on, with the subjects where not all have the same."""
     found: dict[Agreed, dict[str, None]] = {}
     for cell in reading.cells:
@@ -39,7 +39,7 @@ def agreed_notes(reading: Reading) -> Iterator[Text]:
             )
 
 
-def disagreements(reading: Reading) -> Iterator[Text]:
+def disagreements(reading: StudyResults) -> Iterator[Text]:
     """Yield which subjects did not agree on the same in all their blocks: their figures mix both."""
     for group in reading.groups:
         for k, cell in enumerate(group.cells):
@@ -72,7 +72,7 @@ def agreed_words(agreed: Agreed) -> Text:
     return joined([*(listed(map(Name, names)) for names in each if names), *asked])
 
 
-def handshakes(reading: Reading) -> Iterator[Section]:
+def handshakes(reading: StudyResults) -> Iterator[Section]:
     """Yield the times of handshakes under each load with TLS that verdicts were planned for."""
     for number, group in enumerate(reading.groups):
         cells = [

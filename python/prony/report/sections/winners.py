@@ -6,7 +6,7 @@ from prony.core.metrics import METRICS
 from prony.figures.standings import Standing
 from prony.figures.summary import CellSummary
 from prony.reading.groups import Group
-from prony.reading.study import Reading
+from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, in_metric
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
@@ -21,7 +21,7 @@ _WIDTH = 56
 _Placed = tuple[int, Group, str, Standing]
 
 
-def winners(reading: Reading) -> Section | None:
+def winners(reading: StudyResults) -> Section | None:
     """Return the best in each measure; None with fewer than two subjects that count."""
     groups = [
         (place, group)

@@ -238,7 +238,7 @@ class KnownPrograms:
     idle: dict[Identity, float | None] = field(default_factory=dict)
 
 
-class Asked:
+class Partners:
     """Finds the programs that the processes below ``tree_pid`` ask, and counts what they use in the window.
 
     ``ports``: at which the subject listens for the generator.

@@ -28,7 +28,7 @@ _WIDE = 8
 
 
 def setting_charts(scene: Scene, place: int, sweep: Sweep) -> Iterator[Chart]:
-    """Yield a chart for each metric of a sweep, which is the Reading's at ``place``, that changes in it."""
+    """Yield a chart for each metric of a sweep, which is the results' at ``place``, that changes in it."""
     group = scene.reading.groups[sweep.group]
     across = _across(sweep)
     for metric in _CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN:
