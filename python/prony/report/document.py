@@ -1,9 +1,9 @@
 """What a report says, as data: no colours, no widths, no format's markup.
 
-A face (a terminal, a page) decides on the looks. Text may come from servers and logs: faces strip and
+A format (a terminal, a page) decides on the looks. Text may come from servers and logs: formats strip and
 escape it.
 
-Which terms of the glossary a document uses: faces link to them, or name the glossary.
+Which terms of the glossary a document uses: formats link to them, or name the glossary.
 
 >>> terms_of(Document("", (Section("", (Paragraph("5 blocks of 2 cells"),)),)))
 ('block', 'cell')
@@ -19,7 +19,7 @@ from prony.report.text import Figure, Part, Text, Words, text
 
 
 class Tone(StrEnum):
-    """What a text means to its reader; faces choose how to show it, never by colour alone."""
+    """What a text means to its reader; formats choose how to show it, never by colour alone."""
 
     PLAIN = "plain"
     STRONG = "strong"
