@@ -27,7 +27,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from prony.core.lines import json_object
-from prony.core.units import MIB
+from prony.core.units import MIB, MICROSECOND_NS, SECOND_NS
 from prony.core.users import HIDES_SESSIONS
 from prony.model.json_codec import Json
 from prony.sandbox.watch.native_stacks import COLLECTOR, ROOT, as_one_word
@@ -83,7 +83,7 @@ class NodeStacks:
             self._port, name = self._opened()
             self._session = _Session(self._process.connect(self._port), name, time.monotonic() + _OPEN_S)
             self._session.call("Profiler.enable")
-            self._session.call("Profiler.setSamplingInterval", interval=1_000_000 // RATE_HZ)
+            self._session.call("Profiler.setSamplingInterval", interval=SECOND_NS // MICROSECOND_NS // RATE_HZ)
             self._session.call("Profiler.start")
         except (OSError, ValueError) as error:
             self.reason = f"Node.js's inspector: {error}"
