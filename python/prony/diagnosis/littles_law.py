@@ -1,6 +1,6 @@
 """D39: the generator's own figures contradict each other, so that they cannot all be true.
 
-Such a trial does not count (`analysis.validity`); what its server did is then not known.
+Such a trial does not count (`figures.validity`); what its server did is then not known.
 *Source*: Little's law, as there: requests in flight are their rate times the time of each.
 """
 

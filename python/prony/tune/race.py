@@ -6,7 +6,7 @@ same figures lead to the same stages, so an interrupted search goes on where it 
 
 Every stage of the race has the incumbent, the settings of today, in each block: candidates of different
 stages are compared through it. A candidate leaves when another is better by the bound that holds for all
-pairs together (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow.
+pairs together (`figures.statistics.all_pairs`), which two blocks of a dozen candidates allow.
 What the search saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
 *Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),

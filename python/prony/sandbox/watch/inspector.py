@@ -83,7 +83,9 @@ class NodeStacks:
             self._port, name = self._opened()
             self._session = _Session(self._process.connect(self._port), name, time.monotonic() + _OPEN_S)
             self._session.call("Profiler.enable")
-            self._session.call("Profiler.setSamplingInterval", interval=SECOND_NS // MICROSECOND_NS // RATE_HZ)
+            self._session.call(
+                "Profiler.setSamplingInterval", interval=SECOND_NS // MICROSECOND_NS // RATE_HZ
+            )
             self._session.call("Profiler.start")
         except (OSError, ValueError) as error:
             self.reason = f"Node.js's inspector: {error}"
