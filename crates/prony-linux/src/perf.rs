@@ -174,9 +174,7 @@ impl SwitchWatch {
     pub fn drain(&mut self) {
         let now = now_ns();
         let pending = &mut self.pending;
-        self.lost += self
-            .watched
-            .read(|record| pending.extend(switch_record(record)));
+        self.lost += self.watched.read(|record| pending.extend(switch_record(record)));
         // A thread's records lie in the rings of several CPUs: those of before the last reading are all here.
         let until = std::mem::replace(&mut self.drained_ns, now);
         self.settle(until);
@@ -645,18 +643,22 @@ mod tests {
     #[test]
     fn a_stack_has_its_addresses_without_marks_and_no_more_than_came() {
         let user = time(-512_i64 as u64);
-        let words = |count: u64| {
-            [[7, 8], time(count), user, time(0x401_000), time(0x402_000)].concat()
-        };
+        let words = |count: u64| [[7, 8], time(count), user, time(0x401_000), time(0x402_000)].concat();
         let expected = |addresses: &[u64]| {
             Some(Stack {
                 pid: 7,
                 addresses: addresses.to_vec(),
             })
         };
-        assert_eq!(stack_record(&record(9, 0, &words(3))), expected(&[0x401_000, 0x402_000]));
+        assert_eq!(
+            stack_record(&record(9, 0, &words(3))),
+            expected(&[0x401_000, 0x402_000])
+        );
         assert_eq!(stack_record(&record(9, 0, &words(2))), expected(&[0x401_000]));
-        assert_eq!(stack_record(&record(9, 0, &words(u64::MAX))), expected(&[0x401_000, 0x402_000]));
+        assert_eq!(
+            stack_record(&record(9, 0, &words(u64::MAX))),
+            expected(&[0x401_000, 0x402_000])
+        );
         assert_eq!(stack_record(&record(14, 0, &words(3))), None);
         assert_eq!(stack_record(&record(9, 0, &[7, 8])), None);
     }

@@ -276,7 +276,13 @@ impl StackWatch {
     /// Return whose each stack was, its addresses from the innermost on, and for how many there was no room.
     fn finish(&mut self, py: Python<'_>) -> (Vec<(u32, Vec<u64>)>, u64) {
         let (stacks, lost) = py.detach(|| self.inner.finish());
-        (stacks.into_iter().map(|stack| (stack.pid, stack.addresses)).collect(), lost)
+        (
+            stacks
+                .into_iter()
+                .map(|stack| (stack.pid, stack.addresses))
+                .collect(),
+            lost,
+        )
     }
 }
 
