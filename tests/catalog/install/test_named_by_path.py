@@ -133,6 +133,11 @@ def test_the_apps_own_folder_is_installed_editable(user, app):
     ]
 
 
+def rarely(cases, often):
+    """Return the cases; each is a build, so that those that are not tried often are of the slow layer."""
+    return [pytest.param(case, marks=() if case in often else pytest.mark.slow) for case in cases]
+
+
 # --- a stranger's tries -----------------------------------------------------------------------------------
 
 CLIMBS = (
@@ -145,7 +150,7 @@ CLIMBS = (
 )
 
 
-@pytest.mark.parametrize("climb", CLIMBS)
+@pytest.mark.parametrize("climb", rarely(CLIMBS, CLIMBS[:2]))
 def test_a_wheel_writes_nothing_beside_its_environment(user, app, climb):
     outside = user.cache.parent / "outside"
     outside.mkdir()
@@ -208,10 +213,18 @@ LINES = {
     "a line of two million letters": "six" + "x" * 2_000_000,
     "a line that goes on 100,000 times": "six \\\n" * 100_000,
 }
+OFTEN = (
+    "a file of root's",
+    "a device",
+    "another index",
+    "an address",
+    "a command of git's",
+    "a wheel that is none",
+)
 SMALL = BuildRules(memory_bytes=512 * MIB, time_ns=5 * SECOND_NS)
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", rarely(LINES, OFTEN))
 def test_a_line_that_leads_elsewhere_ends_in_one_line_and_reaches_nothing(user, app, asked, name):
     port, got = asked
     secret, ran = app.parent / "secret.txt", app.parent / "ran"
@@ -247,7 +260,7 @@ SPEAKS = {
 }
 
 
-@pytest.mark.parametrize("how", SPEAKS)
+@pytest.mark.parametrize("how", rarely(SPEAKS, ("a line after", "output without an end")))
 def test_what_speaks_for_its_environment_is_refused_in_one_line(user, app, how, monkeypatch):
     monkeypatch.setattr("prony.sandbox.building._MOST_OUTPUT_BYTES", MIB)
     # Of `wsgiref` nothing is imported: its module is in Python. A line of a .pth file is executed.
