@@ -110,7 +110,10 @@ def test_on_a_terminal_of_any_size_a_command_ends_as_documented(
 
         reader = threading.Thread(target=read)
         reader.start()
-        status = process.wait(60)
+        try:
+            status = process.wait(60)
+        finally:
+            process.kill()
         reader.join(10)
     os.close(ours)
     assert status in (0, 3)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -95,13 +96,22 @@ def cell():
 
 
 @contextmanager
+def started(words, **options):
+    """Run a program, and end it with all that it started, however its test ends."""
+    with subprocess.Popen(words, start_new_session=True, **options) as program:
+        try:
+            yield program
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+@contextmanager
 def running(folder, script):
     file = folder / "shop.py"
     file.write_text(script)
-    with subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE) as program:
+    with started([sys.executable, file], stdout=subprocess.PIPE) as program:
         program.stdout.readline()
         yield program.pid
-        program.kill()
 
 
 @pytest.fixture
@@ -172,18 +182,16 @@ def test_too_few_samples_have_no_shares(cell, busy):
 def test_another_runtime_is_named_with_what_does_it_and_not_loaded(cell, tmp_path, name, why):
     engine, file = Engine(), tmp_path / name
     shutil.copy(shutil.which("sleep"), file)
-    with subprocess.Popen([file, "60"]) as asleep:
+    with started([file, "60"]) as asleep:
         found = profiled(engine, cell, loaded(), WHERE, threads(asleep.pid))
-        asleep.kill()
     assert why in found.missing
     assert engine.loads == []
 
 
 def test_a_compiled_program_is_sampled_by_the_kernel(cell):
     """The shell computes without a library's help: all of it is the program's own."""
-    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as loop:
+    with started(["sh", "-c", "while :; do :; done"]) as loop:
         found = profiled(Engine(window_s=3.0), cell, loaded(), WHERE, threads(loop.pid))
-        loop.kill()
     if "refuses" in found.missing:
         pytest.skip(found.missing)
     assert found.missing == ""
@@ -214,12 +222,11 @@ def running_node(folder, script=NODE, **variables):
     words = [node, folder / "shop.js"]
     with (
         (folder / "log").open("w+b") as log,
-        subprocess.Popen(words, stdout=log, stderr=log, env=variables) as program,
+        started(words, stdout=log, stderr=log, env=variables) as program,
     ):
         while b"ready" not in (folder / "log").read_bytes():
             time.sleep(0.01)
         yield program, Where(folder / "log")
-        program.kill()
 
 
 @pytest.mark.servers
@@ -301,25 +308,28 @@ func main() {
 	}
 }
 """
-GO_PROGRAMS = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 
 @pytest.mark.servers
 @pytest.mark.parametrize(
-    "options", [(), ("-trimpath", "-ldflags=-s -w"), ("-buildmode=pie", "-ldflags=-s -w")]
+    "options",
+    [
+        pytest.param((), marks=pytest.mark.slow),
+        ("-trimpath", "-ldflags=-s -w"),
+        pytest.param(("-buildmode=pie", "-ldflags=-s -w"), marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("go", GO_PROGRAMS)
-def test_a_go_program_is_sampled_with_its_lines(cell, tmp_path, go, options):
+def test_a_go_program_is_sampled_with_its_lines(cell, tmp_path, options):
+    go = shutil.which("go") or "/usr/lib/go/bin/go"
     if not Path(go).exists():
-        pytest.skip(f"{go} is not installed")
+        pytest.skip("Go is not installed")
     (tmp_path / "shop.go").write_text(GO)
     variables = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
     words = [go, "build", *options, "-o", "shop", "shop.go"]
-    subprocess.run(words, cwd=tmp_path, env=variables, check=True)
-    with subprocess.Popen([tmp_path / "shop"], stdout=subprocess.PIPE) as program:
+    subprocess.run(words, cwd=tmp_path, env=variables, check=True, timeout=300)
+    with started([tmp_path / "shop"], stdout=subprocess.PIPE) as program:
         program.stdout.readline()
         found = profiled(Engine(window_s=1.5), cell, loaded(), WHERE, threads(program.pid))
-        program.kill()
     if "refuses" in found.missing:
         pytest.skip(found.missing)
     assert found.missing == ""

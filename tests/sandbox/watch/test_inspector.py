@@ -111,9 +111,11 @@ class Inspector:
 def process(script=TAKES, options=HIDES_SESSIONS):
     variables = {"NODE_OPTIONS": options}
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=variables) as program:
-        program.stdout.readline()
-        yield program.pid
-        program.kill()
+        try:
+            program.stdout.readline()
+            yield program.pid
+        finally:
+            program.kill()
 
 
 def sampled(server, pid):
