@@ -156,7 +156,11 @@ def among_odd_ones(folder, odd, said):
             signal.setitimer(signal.ITIMER_REAL, 0)
         assert done.status in (0, 2, 3), (place, done.err)
         errors = [line for line in done.err.splitlines() if line.startswith("error: ")]
-        assert len(errors) == bool(done.status), (place, done.err)
+        # A load whose requests all fail has that status, and its report for a reason.
+        assert len(errors) == bool(done.status) or "0 of 1 answered as expected" in done.out, (
+            place,
+            done.err,
+        )
         assert (done.out + done.err).replace("\n", "").replace("\t", "").isprintable(), (place, done.err)
 
     before = signal.signal(signal.SIGALRM, given_up)

@@ -266,7 +266,9 @@ def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
         f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
     )
     with running_node(tmp_path, script) as (program, where):
-        (one, other) = descendants(program.pid)[1:]
+        while len(workers := descendants(program.pid)[1:]) < 2:
+            time.sleep(0.01)
+        (one, other) = workers
         for pid in (one, other):
             found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(pid))
             assert found.missing == ""

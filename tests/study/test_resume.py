@@ -216,8 +216,8 @@ def test_the_listener_is_told_how_many_trials_are_left(world):
 def with_other_versions(world, monkeypatch):
     prepare = world._prepare
 
-    def newer(*arguments):
-        found = prepare(*arguments)
+    def newer(*arguments, **options):
+        found = prepare(*arguments, **options)
         return {
             key: replace(one, version="2.0", packages={key: "2.0"}, lock_digest="e")
             if key == "waitress"
@@ -268,8 +268,8 @@ def test_another_version_of_a_frontend_is_refused_with_the_difference(world, mon
     broken_off(world, study, 2)
     prepare = world._prepare
 
-    def newer(*arguments):
-        found = prepare(*arguments)
+    def newer(*arguments, **options):
+        found = prepare(*arguments, **options)
         return {
             key: replace(one, version="9.9") if key.startswith("frontend") else one
             for key, one in found.items()

@@ -54,7 +54,7 @@ _IN_A_FILE, _UNSPLIT = 110, 10_000
 _PART = re.compile(r"[.;:](?= )|,(?= \D)| (?=\()")
 _CUT = "…"
 _MORE = " (and more)"
-_LEAST_NAME = 8
+_LEAST_NAME, _LEAST_WIDTH = 8, 40
 # A table of more lines leaves too little of a screen.
 _MOST_FOLDED = 12
 # A shorter bar shows no interval, a longer one no more than this.
@@ -66,7 +66,8 @@ class TerminalReporter:
 
     def __init__(self, console: "Console | None" = None) -> None:
         self._console = console or _console()
-        width = self._console.width
+        # Where less fits, the terminal breaks the lines.
+        width = self._console.width = max(self._console.width, _LEAST_WIDTH)
         self._prose_width = width if self._console.is_terminal else min(width, _IN_A_FILE)
 
     def write(self, document: Document) -> None:
