@@ -23,7 +23,6 @@ from prony.model.observation import LogTail, ThreadUsage
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.sandbox.contract import listening_ports
-from prony.sandbox.identity import descendants
 from prony.study.profiled import _number_inside, profiled
 from recordings import with_parts
 
@@ -258,21 +257,6 @@ def test_an_inspector_that_others_would_find_is_not_opened(cell, tmp_path):
         found = profiled(Engine(), cell, loaded(), where, threads(program.pid))
         assert "Debugger" not in where.log().text
     assert "other users could enter it" in found.missing
-
-
-@pytest.mark.servers
-def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
-    script = (
-        f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
-    )
-    with running_node(tmp_path, script) as (program, where):
-        while len(workers := descendants(program.pid)[1:]) < 2:
-            time.sleep(0.01)
-        (one, other) = workers
-        for pid in (one, other):
-            found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(pid))
-            assert found.missing == ""
-            assert found.hottest[0].place.partition(":")[0] == "shop.js"
 
 
 GO = """
