@@ -23,6 +23,7 @@ from prony.model.observation import LogTail, ThreadUsage
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.sandbox.contract import listening_ports
+from prony.sandbox.identity import descendants
 from prony.study.profiled import _number_inside, profiled
 from recordings import with_parts
 
@@ -213,7 +214,7 @@ console.log("ready");
 
 
 @contextmanager
-def running_node(folder, script=NODE, **variables):
+def running_node(folder, script=NODE, processes=1, **variables):
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node is not installed")
@@ -224,7 +225,9 @@ def running_node(folder, script=NODE, **variables):
         (folder / "log").open("w+b") as log,
         started(words, stdout=log, stderr=log, env=variables) as program,
     ):
-        while b"ready" not in (folder / "log").read_bytes():
+        until_s = time.monotonic() + 30
+        while (folder / "log").read_bytes().count(b"ready") < processes:
+            assert time.monotonic() < until_s, (folder / "log").read_text()
             time.sleep(0.01)
         yield program, Where(folder / "log")
 
@@ -244,11 +247,34 @@ def test_a_running_node_is_sampled_and_its_inspector_closes(cell, tmp_path):
 
 
 @pytest.mark.servers
+def test_the_port_of_the_inspector_may_be_taken(cell, tmp_path):
+    script = f'require("node:net").createServer().listen(9229, "127.0.0.1", () => {{ {NODE} }});'
+    with running_node(tmp_path, script) as (program, where):
+        found = profiled(Engine(window_s=0.1), cell, loaded(), where, threads(program.pid))
+        assert program.poll() is None
+    assert "is its port taken" in found.missing
+
+
+@pytest.mark.servers
 def test_an_inspector_that_others_would_find_is_not_opened(cell, tmp_path):
     with running_node(tmp_path, NODE_OPTIONS="") as (program, where):
         found = profiled(Engine(), cell, loaded(), where, threads(program.pid))
         assert "Debugger" not in where.log().text
     assert "other users could enter it" in found.missing
+
+
+@pytest.mark.servers
+def test_each_worker_of_a_cluster_can_be_asked(cell, tmp_path):
+    script = (
+        f'const c = require("node:cluster"); if (c.isPrimary) {{ c.fork(); c.fork(); }} else {{ {NODE} }}'
+    )
+    with running_node(tmp_path, script, processes=2) as (program, where):
+        workers = descendants(program.pid)
+        assert len(workers) == 2
+        for pid in workers:
+            found = profiled(Engine(window_s=1.5), cell, loaded(), where, threads(pid))
+            assert found.missing == ""
+            assert found.hottest[0].place.partition(":")[0] == "shop.js"
 
 
 GO = """
