@@ -11,7 +11,7 @@ from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.image import ContainerEngine, find_engine
+from prony.sandbox.containers.engine import ContainerEngine, find_engine
 from prony.sandbox.journal import RunFolder, open_run
 
 HERE = Path(__file__).parent

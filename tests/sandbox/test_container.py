@@ -21,8 +21,8 @@ from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.types import LIMITS, Limits
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.container import inner_number
-from prony.sandbox.containers import image
-from prony.sandbox.containers.image import (
+from prony.sandbox.containers import engine
+from prony.sandbox.containers.engine import (
     IMAGE,
     ContainerEngine,
     containerfile,
@@ -66,7 +66,7 @@ def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("fake", "as_root")
 def test_no_engine_on_the_path_is_the_reason() -> None:
-    assert image.find_engine.__wrapped__() == Absent("neither `docker` nor `podman` is on PATH")
+    assert engine.find_engine.__wrapped__() == Absent("neither `docker` nor `podman` is on PATH")
 
 
 @pytest.mark.usefixtures("as_root")
@@ -74,19 +74,19 @@ def test_an_engine_that_does_not_work_is_named_with_what_it_said(
     fake: Callable[[str], ContainerEngine],
 ) -> None:
     fake("echo warning >&2; echo 'Error: Cannot connect to the Docker daemon' >&2; exit 1")
-    absent = image.find_engine.__wrapped__()
+    absent = engine.find_engine.__wrapped__()
     assert absent == Absent("`docker images`: Cannot connect to the Docker daemon")
 
 
 @pytest.mark.usefixtures("as_root")
 def test_an_engine_in_which_no_container_runs_is_none(fake: Callable[[str], ContainerEngine]) -> None:
     fake('[ "$1" = run ] && { echo "no such runtime" >&2; exit 125; }; exit 0')
-    assert image.find_engine.__wrapped__() == Absent("docker: no such runtime")
+    assert engine.find_engine.__wrapped__() == Absent("docker: no such runtime")
 
 
 def test_containers_are_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    absent = image.find_engine.__wrapped__()
+    absent = engine.find_engine.__wrapped__()
     assert isinstance(absent, Absent)
     assert absent.reason == "only root can put the generator into a container's network"
 
@@ -316,7 +316,7 @@ def test_a_container_that_a_killed_prony_left_is_removed_and_no_other(engine: Co
         text=True,
         check=True,
     ).stdout.strip()
-    usable = image.usable_engine()
+    usable = engine.usable_engine()
     command = [*usable.command("prony-test-left", []), sys.executable, "-c", "import time; time.sleep(600)"]
     command[command.index("--label") + 1] = f"prony={gone}"
     other = [*command]

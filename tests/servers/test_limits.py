@@ -10,7 +10,7 @@ from prony.model.trial import Failed, Ok
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.image import find_engine
+from prony.sandbox.containers.engine import find_engine
 from servers.world import groups_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

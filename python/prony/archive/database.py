@@ -1,14 +1,13 @@
-"""A connection to an archive's file, and what its errors mean.
+"""A connection to an archive's file: what its errors mean, which tables it must have, and how long it may
+take.
 
-How long reading an archive may take: no content of a file can make its reader hang.
+No content of a file can make its reader hang: the CPU time of this thread within the archive's own calls has
+an end. A busy machine, a stopped process, and the analysis between two trials do not count. An archive of
+real trials takes a twentieth of it.
 
-CPU time of this thread, within the archive's own calls: a busy machine, a stopped process, and the analysis
-between two trials do not count. An archive of real trials takes a twentieth of it.
-
-The tables of an archive as SQLite keeps their declarations: a reader accepts these and no others.
-
-The names of tables and columns say too little: a column may be computed, a check or an index may evaluate an
-expression. So the whole text of each declaration is compared, without regard to white space.
+A reader accepts the tables as SQLite keeps their declarations, and no others. Names of tables and columns say
+too little: a column may be computed, a check or an index may evaluate an expression. So the whole text of
+each declaration is compared, without regard to white space.
 """
 
 import sqlite3

@@ -1,7 +1,5 @@
-"""From the options that name files of requests, or data for templates, to a load.
-
-From the other options of requests that `prony run` and `prony load` share to what they mean: the request, the
-groups of users of a file (docs/guides/groups.md), and which replies are valid.
+"""From the options of requests that `prony run` and `prony load` share to what they mean: paths, files of
+requests and data for templates, groups of users (docs/guides/groups.md), and which replies are valid.
 
 >>> [one.typed for one in paths_of(["/=9", "/cart"])]
 ['/=9', '/cart=1']

@@ -1,8 +1,7 @@
 """Subjects over several sessions: how much their figures differ between sessions, beside what holds over all.
 
 Blocks of one session share a machine's day. What a day does to one subject and not to another is in no
-interval of that session, so verdicts are those of cells in which a session counts once (`by_session`). Must
-not know archives.
+interval of that session, so verdicts are those of cells in which a session counts once (`by_session`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -10,8 +10,7 @@ reference server of known work shows.
 
 How many requests a closed loop can make at most on a server that waits before each reply.
 
-Near that a throughput is the server's delay divided among the connections, whichever generator makes it. Must
-not know claims or reports.
+Near that a throughput is the server's delay divided among the connections, whichever generator makes it.
 
 Ports of a trial's network. *Source*: RFC 9293, section 3.6.1: who closes a connection first keeps its port
 for 60 s (TIME_WAIT); errno(3), EADDRNOTAVAIL; kernel, Documentation/networking/ip-sysctl.rst,

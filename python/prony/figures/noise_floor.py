@@ -3,7 +3,7 @@
 The A/A differences test the whole procedure (how many verdicts are false) and the machine (how large a
 difference by chance may be).
 
-The whole procedure on trials whose names were drawn again: how often it separates what is equal.
+How often the whole procedure separates what is equal is found on trials whose names were drawn again.
 
 Within a block, trials of one subject under several names may swap their names. Each such study is judged as
 any other, with its leader chosen from it, all pairs and the margin.

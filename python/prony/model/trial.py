@@ -1,10 +1,7 @@
-"""The result of one measurement of one cell.
+"""The result of one measurement of one cell; what spoils one that is not the subject's doing.
 
 >>> Failed(FailureStage.START, "the port is taken").stage
 <FailureStage.START: 'start'>
-
-What spoils a trial that is not the subject's doing.
-
 >>> Fault(FaultKind.OTHER_LOAD, share=0.26).kind.is_of_environment
 True
 """

@@ -1,12 +1,7 @@
-"""What limits a subject, in words: one line for each, or for several that are alike.
+"""What limits a subject, in words: one line for each, or for several that are alike, and of causes what they
+mean and what to try; where the time of a server's threads goes, as rows of a bar and a table.
 
-Numbers are those of the report's JSON: `at` is where it has a diagnosis.
-
-Where the time of a server's threads goes, in words: rows of a bar, and a table of several subjects.
-
-The only place that has these words. `at` is where the report's JSON has a diagnosis.
-
-What limits each subject, under each load: a line each, and of causes what they mean and what to try.
+The only place that has these words. Numbers are those of the report's JSON: `at` is where it has a diagnosis.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,6 @@
 """Certificate authorities: a study's own, whose servers the generator verifies, and that of a fleet.
 
-An authority's key lives in this process alone: it is made when it is first needed, and never written. Must
-not know servers.
+An authority's key lives in this process alone: it is made when it is first needed, and never written.
 
 >>> Authority(Path("/nowhere")).file.name
 'authority.pem'

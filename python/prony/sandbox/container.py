@@ -28,7 +28,7 @@ from prony.sandbox import journal
 from prony.sandbox.ceilings import ceilings, with_ceilings
 from prony.sandbox.cgroup.foreign import ForeignGroup
 from prony.sandbox.cgroup.types import Counters, LimitName, Limits
-from prony.sandbox.containers.image import (
+from prony.sandbox.containers.engine import (
     FoundEngine,
     hiding_options,
     limit_options,

@@ -1,7 +1,6 @@
 """One request and its complete reply on a connection of its own; stops at once when the subject has ended.
 
-For readiness and contracts only. The engine encodes the request and reads the reply, as those of a load. Must
-not know subjects.
+For readiness and contracts only. The engine encodes the request and reads the reply, as those of a load.
 
 >>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'

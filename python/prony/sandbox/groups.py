@@ -9,7 +9,6 @@ limits hold is tested later, when the machine is claimed.
 >>> with open_groups(SandboxChoice()) as groups:
 ...     groups is None
 True
-
 >>> sorted(look(()).absent)
 []
 """
@@ -26,7 +25,7 @@ from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, gain_cgroups
 from prony.sandbox.cgroup.types import ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.choice import Absent, Available
-from prony.sandbox.containers.image import find_engine, limit_states
+from prony.sandbox.containers.engine import find_engine, limit_states
 
 
 @dataclass(frozen=True, slots=True)

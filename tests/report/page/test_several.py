@@ -11,7 +11,8 @@ from prony.archive import open_archive
 from prony.reading.study import read_archive, read_over, read_sessions
 from prony.reading.trend import trend_of
 from prony.report.formats.as_json import document_json
-from prony.report.page.several import Listed, index_page, page_of_sessions, page_of_trend
+from prony.report.page.several import page_of_sessions, page_of_trend
+from prony.report.page.site import Listed, index_page
 from prony.report.publication import Redaction
 from report.page import studies
 from report.page.walk import Parsed, chart_specs, wrong_numbers, wrong_rows

@@ -1,10 +1,10 @@
 """Runs commands as the users that build and run servers, collects their output and sees that they end.
 
-Pure, except that it reads pip's and uv's configuration files.
+A build reaches the hosts of the package indices that the user has configured, for pip or uv, and the app's
+folder, or a copy of it where its user cannot enter that.
 
 >>> project_state(["six==1.17.0"], Path("/srv"))[:8]
 'e3b0c442'
-
 >>> sorted(hosts_in("https://me:word@mirror.example:8443/simple other"))
 [('mirror.example', 8443)]
 """

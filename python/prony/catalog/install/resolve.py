@@ -1,7 +1,7 @@
 r"""Which exact packages an environment holds: a server's committed lock, or one resolved for a user's app.
 
-A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
-not know how packages are installed.
+Requirements are plain where they are names and versions alone, for which wheels may be there: a path, an
+address, an option or a variable uv would build, or read what the line names.
 
 Each lock that comes with Prony holds a server's pins and, unless the server needs a Python of its own, the
 requirements of all built-in apps, for every platform, with hashes and without the name of any package index.

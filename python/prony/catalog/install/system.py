@@ -1,8 +1,6 @@
 """The system packages that servers need: which are missing, and the command that installs them.
 
-Never installs anything.
-
-Searches where subjects will search, not on the caller's PATH.
+It installs nothing. Programs are looked for where subjects will look for them, not on the caller's PATH.
 
 >>> version_in("perl 5, version 36: Starman 0.4016")
 '0.4016'

@@ -1,8 +1,8 @@
 """From a catalogue entry to the exact process to start.
 
-Pure: it reads and starts nothing.
-
-What the catalogue declares of a subject, which diagnosis compares with what was observed. Pure.
+Placeholders of an entry's command, variables and templates are filled in here, and what the catalogue
+declares of a subject is said, which diagnosis compares with what was observed. Pure: it reads and starts
+nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

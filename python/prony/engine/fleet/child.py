@@ -3,8 +3,7 @@
 `prony.engine.child_process` starts it. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
 generators on this machine, ``fleet``, ``threads`` of each generator, ``limit_ns``; on stdout what
 `prony.engine.child` writes. Generators of this machine take their seats; this process and Dask's workers take
-the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens. Must
-not know trials.
+the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens.
 
 >>> main.__name__
 'main'

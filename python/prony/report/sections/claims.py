@@ -1,6 +1,5 @@
-"""What the experiment claimed, and whether that holds here.
-
-Published figures beside those measured here: context, never a claim.
+"""What the experiment claimed, and whether that holds here; published figures beside those measured here,
+which are context, never a claim.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,35 +1,24 @@
-"""The operations on a cgroup file system, so that a test can replace the kernel.
+r"""The files of control groups: where they are mounted, how they are read and written, and what their texts
+say.
 
-Pure: the caller passes the texts. *Source*: proc_pid_mountinfo(5); cgroups(7), "/proc/pid/cgroup".
+What both versions share: names of folders, the subtree, CPUs, counters, why something failed. `CgroupFiles`
+has all that touches the kernel, so that a test can replace it. A subtree's name says which Prony owns it:
+``prony-<boot>-<pid>-<start>-<namespace>``, for PIDs are reused, but not together with a start time within one
+boot, and both are valid only in their PID namespace.
 
->>> KernelFiles().folders(Path("/proc/self/fdinfo"))
-[]
-
-What both back ends share: name folders, create the subtree, set the CPUs, explain failures.
-
-Knows of a version only the file names that the caller passes.
+*Source*: cgroups(7), "/proc/pid/cgroup"; proc_pid_mountinfo(5).
 
 >>> parse_cpus("0-2,5")
 (0, 1, 2, 5)
-
-The name of Prony's subtree, which identifies the Prony that owns it.
-
-``prony-<boot>-<pid>-<start>-<namespace>``: PIDs are reused, but not together with a start time within one
-boot; both are valid only in their PID namespace.
-
 >>> mark = Mark(Identity(7, 123, "0e6f1d4c-5a3b-4c2d-9e8f-7a6b5c4d3e2f"), 4026531836)
 >>> str(mark)
 'prony-0e6f1d4c5a3b4c2d9e8f7a6b5c4d3e2f-7-123-4026531836'
 >>> parse_mark(str(mark)) == mark, parse_mark("prony-7")
 (True, None)
-
->>> parse_flat("nr_periods 3\\nnr_throttled 1\\n")["nr_throttled"]
+>>> parse_flat("nr_periods 3\nnr_throttled 1\n")["nr_throttled"]
 1
->>> parse_flat("some avg10=0.00 total=17\\n")["some.total"]
-17
->>> parse_flat("42\\n")
-{'': 42}
-
+>>> parse_flat("some avg10=0.00 total=17\n")["some.total"], parse_flat("42\n")
+(17, {'': 42})
 >>> line = "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
 >>> found = find_hierarchies(line, "0::/user.slice/a.scope")
 >>> found[0].version, str(found[0].folder)

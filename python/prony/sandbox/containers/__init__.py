@@ -5,7 +5,7 @@ host's system, mounted read-only at their usual paths. So a comparison of sandbo
 Its image holds no programs, only mount points. Imports nothing, because the supervisor imports
 `prony.sandbox`.
 
->>> from prony.sandbox.containers.image import ContainerEngine
+>>> from prony.sandbox.containers.engine import ContainerEngine
 >>> ContainerEngine("/usr/bin/podman").name
 'podman'
 """

@@ -13,9 +13,9 @@ the others are empty.
 
 *Source*: netlink, sock_diag(7). The kernel tests for "more than": a queue holds one more than its limit.
 
-Counters: ``workers.watched``, the processes of the role ``worker``;
-``workers.connections``, those that they hold open at its address; ``workers.connections_most`` and
-``workers.connections_least``, of one of them.
+How connections are spread over workers, at the close of the window: ``workers.watched``, the processes of the
+role ``worker``; ``workers.connections``, those that they hold open at its address;
+``workers.connections_most`` and ``workers.connections_least``, of one of them.
 
 *Source*: sock_diag(7), inodes of accepted sockets; proc_pid_fd(5), links of the form ``socket:[inode]``.
 

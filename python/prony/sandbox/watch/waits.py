@@ -1,6 +1,6 @@
 """Where the time of a server's threads goes: running, waiting for a CPU, or in which system call they sleep.
 
-Looks at the threads in turn, some each time, while the window is open. Counters:
+`ThreadCounters` looks at the threads in turn, some each time, while the window is open. Counters:
 
 - ``threads.looks``: how often a thread was looked at, and of these looks ``threads.<state>``: ``awake``
   (running, or ready to), ``timed_wait`` (for another thread, with a time-out: a lock such as CPython's),
@@ -14,9 +14,9 @@ Looks at the threads in turn, some each time, while the window is open. Counters
 
 *Source*: proc(5), /proc/PID/task/TID/syscall; kernel, Documentation/scheduler/sched-stats.rst, schedstat.
 
-Each switch costs its thread something, and the reader a part of a CPU: this belongs into a trial of its own.
-Works for an ordinary user who may read the server's processes, where the kernel lets such a user watch them.
-Counters, over all threads that were there:
+`SwitchCounters` has their switches. Each costs its thread something, and the reader a part of a CPU: this
+belongs into a trial of its own. It works for an ordinary user who may read the server's processes, where the
+kernel lets such a user watch them. Counters, over all threads that were there:
 
 - ``switches.running_ns``, ``switches.preempted_ns``, ``switches.blocked_ns``: time on a CPU; ready, after
   another thread took the CPU; waiting, until it ran again; ``switches.unknown_ns``: records were lost
@@ -27,7 +27,6 @@ Counters, over all threads that were there:
 
 >>> state_of("running\\n"), state_of("-1 0x7ffd 0x7f2a\\n")
 ('awake', 'other')
-
 >>> SwitchCounters(tuple, (0,), (0,)).deltas()[1]
 {'switches.threads': 'no thread of the server was watched in the window'}
 """

@@ -5,7 +5,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from prony.catalog import DATA, readable
-from prony.catalog.schema.studies.check import check_study, grid_of, read_originals
+from prony.catalog.schema.studies.check import check_study, grid_of
+from prony.catalog.schema.studies.originals import read_originals
 from prony.catalog.schema.toml_source import problems_error, read_toml, validate
 from prony.core.errors import UsageError
 from prony.model.claims import Original

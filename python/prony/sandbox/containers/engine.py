@@ -1,16 +1,10 @@
-"""The image of all containers: mount points only, without any program.
+"""One container engine by its command line: found by running a container, called, and limited; and the image
+of all containers: mount points, without any program.
 
->>> image_name(b"x")
-'prony-sandbox:2d711642b726'
-
+>>> ContainerEngine("/usr/local/bin/docker").name, image_name(b"x")
+('docker', 'prony-sandbox:2d711642b726')
 >>> limit_options(Limits(cpu_quota=1.5, pids=9))
 ['--cpus', '1.5', '--pids-limit', '9']
-
->>> ContainerEngine("/usr/local/bin/docker").name
-'docker'
-
->>> find_engine.__name__
-'find_engine'
 """
 
 import contextlib
