@@ -5,7 +5,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -114,21 +113,26 @@ COMMANDS = {
     "json": ("report", "out.prony", "--json"),
 }
 # In CI one that no cap refuses and one of texts that a pattern could try again and again.
-QUICK = {("reasons of '/home/a'", "text")}
+QUICK = {("reasons of '/home/a'", "text"), ("settings", "report")}
+
+
+# A program that is executed begins with the peak of who executes it: that must be a small one.
+SMALL = """
+import json, resource, subprocess, sys
+status = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([status, used.ru_utime + used.ru_stime, used.ru_maxrss], file)
+"""
 
 
 def ended(words, folder):
     """Run a command as users do, and return what it took."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        command = [sys.executable, "-m", "prony", *words]
-        environment = {**os.environ, "COLUMNS": str(COLUMNS), "PRONY_CACHE": str(folder / "cache")}
-        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        err.seek(0)
-        said = err.read().decode()
-        used_s = usage.ru_utime + usage.ru_stime
-        return Done(process.returncode, os.fstat(out.fileno()).st_size, said, used_s, usage.ru_maxrss * KIB)
+    command = [sys.executable, "-S", "-c", SMALL, folder / "used", sys.executable, "-m", "prony", *words]
+    environment = {**os.environ, "COLUMNS": str(COLUMNS), "PRONY_CACHE": str(folder / "cache")}
+    done = subprocess.run(command, capture_output=True, cwd=folder, env=environment, check=True)
+    status, used_s, peak = json.loads((folder / "used").read_text())
+    return Done(status, len(done.stdout), done.stderr.decode(), used_s, peak * KIB)
 
 
 @pytest.mark.parametrize(
