@@ -113,6 +113,11 @@ def test_the_truth_lies_where_more_load_would_bring_the_figure(metric, expected)
     assert open_end(metric, at_least=False) == Open()
 
 
+def test_a_part_of_a_figure_is_open_by_the_same_part_of_its_logarithm():
+    ends = Open(below=4.0, above=inf)
+    assert (ends**0.5, ends**0) == (Open(below=2.0, above=inf), Open())
+
+
 def test_a_ratio_is_open_where_either_of_its_figures_is():
     assert ends_of(RATE, Bounded(first=inf)) == Open(above=inf)
     assert ends_of(RATE, Bounded(second=inf)) == Open(below=inf)

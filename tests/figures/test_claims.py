@@ -1,6 +1,7 @@
 """Claims of published experiments: each kind holds, does not hold, cannot tell, or is not testable here."""
 
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ from prony.figures.claims import evaluate
 from prony.figures.statistics.compare import Terms
 from prony.figures.summary import estimate_mean, figures, summarise_cell
 from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.plan import Cell
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.trial import Failed, Invalid
@@ -421,10 +423,19 @@ def test_a_spread_without_the_trials_that_failed_is_not_that_of_the_server(dies)
 @pytest.mark.parametrize("limited", [0, 1])
 def test_a_spread_under_a_limit_of_the_generator_may_be_its_own(limited):
     cells = [cell("a", around(14, 10, 0.01)), cell("b", around(14, 10, 0.3))]
-    cells[limited] = replace(cells[limited], at_least=True)
+    cells[limited] = replace(cells[limited], at_least=True, rate_reach=inf)
     found = evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells)
     assert found.verdict is OPEN
     assert found.reason.endswith("to b+hello: the generator was the limit, so the spread may be its own")
+
+
+@pytest.mark.parametrize(("reach", "found"), [(1.002, HOLDS), (1.2, OPEN)])
+def test_a_spread_is_open_by_what_its_figures_leave_open(reach, found):
+    cells = [
+        replace(cell(name, around(14, 10, spread)), at_least=True, rate_reach=reach)
+        for name, spread in (("a", 0.01), ("b", 0.3))
+    ]
+    assert verdict(claim(ClaimKind.STEADIER, against="b+*"), *cells) is found
 
 
 def test_of_fewer_than_eight_blocks_nobody_is_called_steadier():
@@ -573,6 +584,74 @@ def test_a_trial_of_which_no_request_is_known_is_not_said_to_fail():
     one = cell("a", around(1))
     unknown = replace(one, counted=tuple(replace(trial, account=Tally()) for trial in one.counted))
     assert verdict(claim(ClaimKind.FAILS, metric="error_ratio"), unknown) is NOT
+
+
+# --- bounds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("percent", "hidden", "found"),
+    [(99, 5, HOLDS), (99, 40, OPEN), (150, 40, NOT)],
+)
+def test_cpu_that_a_generator_took_may_be_the_servers(percent, hidden, found):
+    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", tolerance=0.1)
+    one = cell("a", around(percent), metric="cpu_percent")
+    assert verdict(asked, replace(one, at_least=True, hidden_cpu_percent=hidden)) is found
+
+
+def test_the_cpu_of_a_role_is_open_by_what_is_hidden_of_all():
+    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master", tolerance=0.1)
+    one = replace(cell("a", around(50), metric="cpu_percent", role="master"), at_least=True)
+    assert verdict(asked, replace(one, hidden_cpu_percent=50)) is HOLDS
+    assert verdict(asked, replace(one, hidden_cpu_percent=70)) is OPEN
+
+
+def test_the_time_of_a_request_at_a_servers_pace_is_open_by_as_much_as_the_pace():
+    asked = claim(ClaimKind.RATIO, metric="duration_ns_per_request", against="b+*", low=1.3)
+    slow, other = (
+        replace(cell(name, around(value), metric="duration_ns_per_request"), at_least=True, rate_reach=reach)
+        for name, value, reach in (("a", 24e6, 1.2), ("b", 12e6, 1.1))
+    )
+    assert verdict(asked, slow, other) is HOLDS
+    assert verdict(asked, replace(slow, rate_reach=1.6), other) is OPEN
+
+
+def test_growth_is_open_by_what_its_loads_weigh():
+    asked = claim(ClaimKind.GROWS, low=2.0)
+    few = cell("a", around(100), at=100)
+    many = replace(cell("a", around(250), at=1000), at_least=True, rate_reach=1.5)
+    assert verdict(asked, few, many) is HOLDS
+    assert verdict(replace(asked, low=None, high=3.0), few, many) is OPEN
+    assert verdict(replace(asked, low=None, high=4.0), few, many) is HOLDS
+    # Of three loads the middle one has no weight in the slope.
+    middle = replace(cell("a", around(158), at=316.2277660168), at_least=True, rate_reach=inf)
+    assert verdict(replace(asked, low=None, high=4.0), few, middle, many) is HOLDS
+
+
+@pytest.mark.parametrize(
+    ("errors", "reach", "found"),
+    [(None, 1.02, HOLDS), (None, 1.5, HOLDS), ({"reset": 90}, 1.02, NOT), ({"reset": 90}, 1.5, OPEN)],
+)
+def test_without_a_generator_on_its_cpus_a_server_may_lose_less_and_not_more(errors, reach, found):
+    asked = claim(ClaimKind.VALUE, metric="error_ratio", high=0.001)
+    one = cell("a", around(14), errors=errors)
+    shared = replace(one, at_least=True, rate_reach=reach, generator_share=0.03)
+    assert verdict(asked, shared) is found
+    fails = claim(ClaimKind.FAILS, metric="error_ratio")
+    opposite = {HOLDS: NOT, NOT: HOLDS, OPEN: OPEN}
+    assert verdict(fails, shared) is opposite[found]
+
+
+def test_a_suspicion_in_one_trial_of_five_is_not_called_the_limit_of_a_shared_cpu():
+    one = cell("a", around(14))
+    suspect = Limit(LimitKind.BUSY, share=0.8, level=Limited.SUSPECT)
+    trials = replace(one.counted[0], limited=suspect), *one.counted[1:]
+    shared = replace(one, at_least=True, limited=suspect, counted=trials, generator_share=0.03, rate_reach=2)
+    found = evaluate(claim(ClaimKind.VALUE, high=15), [shared])
+    assert (found.verdict, "the generator ran on its CPUs, so the figure is a bound" in found.reason) == (
+        OPEN,
+        True,
+    )
 
 
 # --- needs ------------------------------------------------------------------------------------------------

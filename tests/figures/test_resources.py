@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from prony.figures.missing import Missing
-from prony.figures.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
+from prony.figures.resources import (
+    cpu_share,
+    machine_metrics,
+    memory_metrics,
+    process_metrics,
+    threads_at_work,
+)
 from prony.figures.trial_metrics import role_metrics, trial_metrics
 from prony.model.observation import Phase, ProcessRow, Sample
 from prony.model.trial import Ok, Trial, TrialRole
@@ -38,6 +44,21 @@ def test_a_process_born_in_the_window_counts_whole():
 def test_a_process_that_died_counts_up_to_its_last_sample():
     samples = [sample(0, process(1, 2)), sample(5, process(1, 4)), sample(10)]
     assert cpu_share(samples) == 0.2
+
+
+def test_threads_at_work_are_those_of_processes_that_used_a_hundredth_of_a_cpu():
+    master, worker = (lambda used: process(1, used, role="master")), (lambda used: process(2, used))
+    window = [sample(second, master(0.009 * second), worker(0.9 * second)) for second in range(11)]
+    assert threads_at_work(window) == 1
+    window = [sample(second, master(0.011 * second), worker(0.9 * second)) for second in range(11)]
+    assert threads_at_work(window) == 2
+    several = replace(worker(9), threads=5)
+    assert threads_at_work([*window[:-1], sample(10, master(0.2), several)]) == 6
+
+
+def test_a_process_that_was_not_there_all_the_time_may_have_worked():
+    window = [sample(second, process(1, 0.9 * second)) for second in range(11)]
+    assert threads_at_work([*window[:-1], sample(10, process(1, 9), process(3, 0))]) == 2
 
 
 def test_the_peak_of_the_cpu_is_that_of_the_busiest_half_second():

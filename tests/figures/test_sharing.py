@@ -13,12 +13,14 @@ from prony.figures.generator import Costs, generator_share, loss_ratio, share_re
 from prony.figures.statistics.compare import Verdict
 from prony.figures.summary import figures
 from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.observation import Phase, ProcessRow
 from prony.model.sandbox import Placement
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
+from recordings import with_parts
 
 WORK_NS, SERVER_NS, GENERATOR_NS, MORE_NS = 100_000, 8_000, 6_000, 3_000
 
@@ -30,9 +32,59 @@ def test_the_loss_of_a_known_server_is_what_its_rate_falls_by():
     ratio = loss_ratio(apart, together)
     alone, beside = (2e9 / cost for cost in (apart.server_ns, together.server_ns + GENERATOR_NS))
     counters = counted(beside * together.server_ns, beside * GENERATOR_NS, ratio)
-    trial = replace(trial_of(0, 0, 100), counters=counters)
+    trial = replace(trial_of(0, 0, 100), counters=counters, placement=Placement((0, 1), (1,)))
     assert share_reach(generator_share(trial)) == pytest.approx(alone / beside)
     assert figures(trial).rate_reach == pytest.approx(alone / beside, rel=1e-3)
+
+
+def on_two_cpus(threads, alone_percent, generator_percent, ratio):
+    """A trial of 10 s whose server and generator share two CPUs: the server's threads, the CPU that its
+    requests would cost without the generator, the generator's own, and what it takes for each of these.
+    """
+    more = (ratio - 1) * generator_percent
+    used = (alone_percent + more) / 100
+    rows = [ProcessRow(7, 1, "worker", "server", round(used * k * 1e9), 0, 1, 1, threads) for k in (0, 10)]
+    samples = tuple(
+        build.Sample(k * build.SECOND, Phase.WINDOW, (row,), 0, 0, 0)
+        for k, row in zip((0, 10), rows, strict=True)
+    )
+    counters = counted(used * 1e10, generator_percent * 1e8, ratio)
+    both = Placement((0, 1), (1,))
+    return replace(trial_of(0, 0, 100), samples=samples, counters=counters, placement=both)
+
+
+def test_a_server_of_one_thread_has_no_second_cpu_that_the_generator_could_have_taken():
+    """It fills one CPU; the generator, on the other one, makes each request 5 % dearer."""
+    trial = on_two_cpus(1, 95, 25, ratio=1.2)
+    assert share_reach(generator_share(trial)) == pytest.approx(125 / 95)
+    assert figures(trial).rate_reach == pytest.approx(100 / 95)
+    assert figures(on_two_cpus(2, 95, 25, ratio=1.2)).rate_reach == pytest.approx(125 / 95)
+
+
+def test_what_is_hidden_of_its_cpu_is_what_the_generator_took_or_its_threads_left():
+    assert figures(on_two_cpus(2, 95, 25, ratio=1.2)).hidden_cpu_percent == pytest.approx(30)
+    assert figures(on_two_cpus(1, 93, 25, ratio=1.2)).hidden_cpu_percent == pytest.approx(2)
+    assert figures(on_two_cpus(9, 150, 40, ratio=1.2)).hidden_cpu_percent == pytest.approx(42)
+    assert figures(on_two_cpus(9, 150, 0, ratio=1.2)).hidden_cpu_percent == 0
+
+
+def test_a_limit_of_the_generator_hides_all_that_the_cpus_had_left():
+    trial = on_two_cpus(9, 120, 25, ratio=1.0)
+    busy = {"limited": "yes", "evidence": [{"level": "yes", "kind": "busy", "share": 0.97}]}
+    limited = replace(trial, recording=with_parts(trial.recording, generator=busy))
+    assert figures(limited).hidden_cpu_percent == pytest.approx(80)
+    assert figures(limited).rate_reach == pytest.approx(200 / 120)
+
+
+@pytest.mark.parametrize("what", ["strays", "asked", "unsampled"])
+def test_threads_that_are_not_all_known_bound_nothing(what):
+    trial = on_two_cpus(1, 95, 25, ratio=1.2)
+    if what == "strays":
+        trial = replace(trial, facts=replace(trial.facts, strays=2))
+    else:
+        more = {"asked.database.cpu_ns": 5} if what == "asked" else {"subject.cpu_ns": 12 * build.SECOND}
+        trial = replace(trial, counters={**trial.counters, **more})
+    assert figures(trial).rate_reach == pytest.approx(share_reach(generator_share(trial)))
 
 
 def test_it_is_never_less_than_the_generator_used():

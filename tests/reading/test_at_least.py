@@ -132,7 +132,7 @@ def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp
 
 
 def test_a_server_whose_cpus_are_nearly_all_busy_hides_next_to_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("prony.figures.summary._busy", lambda _: 0.99)
+    monkeypatch.setattr("prony.figures.summary.capacity_reach", lambda _: 1 / 0.99)
     reading = planted(tmp_path / "a.prony")
     (own,) = [one for one in reading.cells if one.name == "held+x"]
     assert own.at_least

@@ -261,7 +261,7 @@ def test_who_cannot_live_beside_its_twin_is_measured_in_turns_and_named(folder, 
     body = APP if "def limit" in limits else f"def limit():\n    pass\n\n\n{APP}"
     body = body.replace("    start_response", "    limit()\n    start_response")
     (folder / "shop.py").write_text(f"{limits}\n\n{body}")
-    # Eight rounds: in a balanced order of two every second turn follows one's own, and two idle times are wanted.
+    # In a balanced order of two every second turn follows one's own, and two idle times are wanted.
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "8")
     one_process = ("--set", "gunicorn.workers=1")
     done = prony(*words, *one_process, "--out", "r.prony", timeout_s=300)

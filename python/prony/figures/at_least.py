@@ -86,6 +86,15 @@ def is_throughput(metric: str) -> bool:
     return is_speed(metric) and METRICS[metric].better is Better.HIGHER
 
 
+def is_pace(metric: str) -> bool:
+    """Return whether a metric is a throughput, or the time of one request at that pace.
+
+    >>> is_pace("ok_per_s"), is_pace("duration_ns_per_request"), is_pace("service_ok_mean")
+    (True, True, False)
+    """
+    return is_throughput(metric) or metric == "duration_ns_per_request"
+
+
 def grows_with_load(metric: str) -> bool:
     """Return whether a metric that is no speed is more where more is asked of a server: its CPU, its errors.
 
@@ -155,6 +164,10 @@ class Open:
     def turned(self) -> "Open":
         """Those of 1 / figure, or of its negative."""
         return Open(self.above, self.below)
+
+    def __pow__(self, weight: float) -> "Open":
+        """Return those of a figure to the power of ``weight``, at least 0."""
+        return Open(self.below**weight, self.above**weight)
 
     def at_most(self, factor: float) -> "Open":
         """Return the same sides, open by no more than ``factor``."""

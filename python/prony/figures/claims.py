@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import fsum, inf, log
+from statistics import median
 from types import MappingProxyType
 
 from prony.core.metrics import METRICS, Better
 from prony.core.units import format_percent
 from prony.figures.account import ending_named
 from prony.figures.answer import hidden_by, is_frail
-from prony.figures.at_least import Bounded, Open, ends_of, open_end
+from prony.figures.at_least import Bounded, Open, ends_of, is_pace, open_end
 from prony.figures.by_session import judged_in_common
 from prony.figures.claim_needs import (
     Lack,
@@ -167,7 +168,8 @@ def _compared(
     for cell, other in pairs:
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _no_rival(claim, other)
-        ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
+        own, theirs = (one.reach(claim.metric, claim.role) for one in (cell, other))
+        ends = ends_of(claim.metric, Bounded(own, theirs))
         part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(cell, other))
         part = _with_cpus(_with_survivors(part, claim, cell, other), claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
@@ -297,28 +299,43 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
 
 # --- spread -----------------------------------------------------------------------------------------------
 
-_UNKNOWN = Open(below=inf, above=inf)
-
 
 def _steadier(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the ratio of the spreads over blocks, of logarithms, to each rival's; it holds where the
-    whole interval lies below 1. Where the generator was the limit of a side, its spread may be the
-    generator's, which is larger or smaller, so nothing is decided.
+    whole interval lies below 1. Where figures of a side are bounds, its spread is larger or smaller by what
+    these leave open.
     """
-    parts = [
-        replace(
-            of_spreads(_both(claim, cell, other, terms), f"{where(cell)}, to {other.name}"),
-            lost=_unqualified(claim, cell) or _unqualified(claim, other),
-            open=Open() if spoilt is None else _UNKNOWN,
-            limit=spoilt or "",
-        )
-        for cell, other in _pairs(claim, own, cells)
-        for spoilt in [_spoilt_spread(claim, cell, other)]
-    ]
+    parts = []
+    for cell, other in _pairs(claim, own, cells):
+        pairs = _both(claim, cell, other, terms)
+        mine, theirs = (_open_spread(claim, *side) for side in ((cell, 0, pairs), (other, 1, pairs)))
+        part = of_spreads(pairs, f"{where(cell)}, to {other.name}")
+        lost = _unqualified(claim, cell) or _unqualified(claim, other)
+        limit = _spoilt_spread(claim, cell, other) or ""
+        parts.append(replace(part, lost=lost, open=mine | theirs.turned, limit=limit))
     fewest = blocks_for_spreads(terms.nominal(terms.level / max(1, len(parts))))
     return judged(parts, Bounds(None, 1.0), terms, max(fewest, blocks_needed(claim)))
+
+
+def _open_spread(claim: Claim, cell: CellSummary, side: int, pairs: Sequence[tuple[float, float]]) -> Open:
+    """Return where a side's mean distance from the median may lie.
+
+    *Definition*: each logarithm may be more by up to r, that of the largest reach; so a distance from a
+    middle that is r / 2 more changes by r / 2 at most, and the median has the least mean distance.
+    """
+    most = inf if is_frail(cell, claim.metric) else cell.reach(claim.metric)
+    if most == 1 or not pairs:
+        return Open()
+    if is_pace(claim.metric):
+        most = max(most, *(trial.rate_reach for trial in cell.counted))
+    logs = [log(pair[side]) for pair in pairs]
+    middle, off = median(logs), log(most) / 2
+    distance = fsum(abs(one - middle) for one in logs) / len(logs)
+    if not distance:
+        return Open(inf, inf)
+    return Open(below=distance / (distance - off) if off < distance else inf, above=1 + off / distance)
 
 
 def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> list[tuple[float, float]]:
@@ -380,15 +397,19 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:
-    return open_end(claim.metric, at_least=cell.at_least).at_most(cell.reach(claim.metric))
+    return open_end(claim.metric, at_least=cell.at_least).at_most(cell.reach(claim.metric, claim.role))
 
 
 def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[float]) -> Open:
-    """Return where the true growth may lie: what is higher under a load above the middle adds to it."""
-    middle, ends = fsum(map(log, sizes)) / len(sizes), Open()
-    for cell, size in zip(cells, sizes, strict=True):
-        own = open_end(claim.metric, at_least=cell.at_least) | _worse_end(claim, cell)
-        ends |= own if log(size) > middle else own.turned
+    """Return where the true growth may lie: what is higher under a load above the middle adds to it, by as
+    much as that load weighs in the slope.
+    """
+    logs = [log(size) for size in sizes]
+    middle, span = fsum(logs) / len(logs), max(logs) - min(logs)
+    squares, ends = fsum((one - middle) ** 2 for one in logs), Open()
+    for cell, at in zip(cells, logs, strict=True):
+        own = (_end(claim, cell) | _worse_end(claim, cell)) ** (span * abs(at - middle) / squares)
+        ends |= own if at > middle else own.turned
     return ends
 
 
@@ -476,6 +497,9 @@ def _lost_share(claim: Claim, trial: TrialFigures) -> float:
     return lost / trial.account.requests if trial.account.requests else 0.0
 
 
+_NEAR = 1.1
+
+
 def _share(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Part:
     """Return the share of the cells' trials that are as claimed, with its exact interval."""
     trials, name = [trial for cell in cells for trial in cell.judged], _range(claim, cells)
@@ -513,8 +537,14 @@ def _range(claim: Claim, cells: Sequence[CellSummary]) -> str:
 
 
 def _ends_of_share(claim: Claim, cells: Sequence[CellSummary]) -> Open:
-    """Return where the true share of trials may lie: more requests would fail if the generator could more."""
+    """Return where the true share of trials may lie: more requests would fail if the generator could more,
+    and fewer on CPUs without it.
+
+    *Assumptions*: a server that is a tenth faster at most fails in as many trials.
+    """
     more = open_end(claim.metric, at_least=any(cell.at_least for cell in cells))
+    if hidden_by(cells) is Verdict.SHARED:
+        more = more.turned if max(cell.rate_reach for cell in cells) > _NEAR else Open()
     if claim.kind is ClaimKind.FAILS or claim.high is None:
         return more
     return more.turned if claim.low is None else more | more.turned

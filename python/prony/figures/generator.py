@@ -178,6 +178,13 @@ def generator_share(trial: Trial) -> float:
     return min(taken_ns / both_ns, 1.0) if both_ns else 0.0
 
 
+def dearer_ns(trial: Trial) -> int:
+    """Return the CPU time that a server's requests cost it more in the window because a generator ran on its
+    CPUs: what it lost by it (`generator.taken_ns`) without the generator's own.
+    """
+    return max(0, trial.counters.get("generator.taken_ns", 0) - trial.counters.get("prony.cpu_ns", 0))
+
+
 def share_reach(share: float) -> float | None:
     """Return the factor by which a server's throughput may be higher without the generator on its CPUs; None
     from 95 % on, where nothing is known.

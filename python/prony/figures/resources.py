@@ -336,6 +336,31 @@ def _threads_of_role(
     return [one for one in threads if role is None or one.pid in pids]
 
 
+_AT_WORK = 0.01
+
+
+def threads_at_work(window: Sequence[Sample]) -> int:
+    """Return how many threads the processes have together that work: a server runs on no more CPUs.
+
+    *Definition*: a process works that used 1 % of a CPU from the first sample of the window to the last; so
+    does one that was not in all of them, whose CPU time is not known. Each has its most threads.
+    *Assumptions*: one that only waits, such as a master, takes no requests under more load either.
+
+    >>> threads_at_work(())
+    0
+    """
+    seen: dict[_Identity, list[ProcessRow]] = {}
+    for sample in window:
+        for process in sample.processes:
+            seen.setdefault(process.identity, []).append(process)
+    least_ns = _AT_WORK * window_length_ns(window)
+    return sum(
+        max(row.threads for row in rows)
+        for rows in seen.values()
+        if len(rows) < len(window) or rows[-1].cpu_ns - rows[0].cpu_ns >= least_ns
+    )
+
+
 def window_length_ns(window: Sequence[Sample]) -> int:
     """Return the time from the first sample of a window to its last; 0 without one."""
     return window[-1].monotonic_ns - window[0].monotonic_ns if window else 0

@@ -15,8 +15,15 @@ from statistics import median
 from prony.core.metrics import METRICS, Unit
 from prony.figures.accept_queue import SharedAddress, shared_addresses, starvation
 from prony.figures.account import ClassKind, Tally, kind_of, tally, together
-from prony.figures.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
-from prony.figures.generator import generator_share, share_reach
+from prony.figures.at_least import (
+    capacity_reach,
+    grows_with_load,
+    is_at_least,
+    is_bound,
+    is_pace,
+    rate_reach,
+)
+from prony.figures.generator import dearer_ns, generator_share, share_reach
 from prony.figures.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.figures.latency import (
     LoadPart,
@@ -28,14 +35,19 @@ from prony.figures.latency import (
 )
 from prony.figures.missing import Missing, Value
 from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
-from prony.figures.resources import window_samples
+from prony.figures.resources import (
+    LEAST_UNSAMPLED_PERCENT,
+    threads_at_work,
+    window_length_ns,
+    window_samples,
+)
 from prony.figures.rounds import beside_window, paces_by_round
 from prony.figures.statistics.compare import LEAST_BLOCKS, MARGIN
 from prony.figures.statistics.effects import geometric_mean, ratio_of, student_t
 from prony.figures.steadiness import Steadiness, steadiness
 from prony.figures.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.figures.trial_metrics import role_metrics, trial_metrics
-from prony.figures.validity import disturbed_reach
+from prony.figures.validity import asked_roles, disturbed_reach
 from prony.model.json_codec import INLINE, at
 from prony.model.limit import GeneratorVerdict, Limit
 from prony.model.observation import ListenerUsage, LogTail
@@ -62,8 +74,9 @@ class TrialFigures:
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
-    ``generator_share``: as of `sharing.generator_share`. ``by_round``: as of `rounds.paces_by_round`,
-    ``beside_window``: as of `rounds.beside_window`.
+    ``generator_share``: as of `generator.generator_share`; ``hidden_cpu_percent``: CPU that the server may
+    have used more. ``by_round``: as of `rounds.paces_by_round`, ``beside_window``: as of
+    `rounds.beside_window`.
     """
 
     cell_id: int
@@ -98,6 +111,7 @@ class TrialFigures:
     session: int = 0
     disturbed: bool = False
     generator_share: float = 0.0
+    hidden_cpu_percent: float = 0.0
     by_round: Mapping[int, float] = field(default_factory=dict)
     beside_window: float | None = None
 
@@ -174,6 +188,8 @@ class CellSummary:
     """As of `ceiling.most_per_s`."""
     generator_share: float = 0.0
     """The largest of its trials' where the load saturates the server; else 0."""
+    hidden_cpu_percent: float = field(default=0.0, metadata=INTERNAL)
+    """Likewise, of the CPU that it may have used more."""
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:
@@ -190,11 +206,20 @@ class CellSummary:
         value = self.metrics[metric]
         return value if isinstance(value, Estimate) else None
 
-    def reach(self, metric: str) -> float:
-        """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
-        if not self.at_least or not is_bound(metric):
+    def reach(self, metric: str, role: str = "") -> float:
+        """Return the factor by which a figure of speed may be better, or CPU and errors more; 1 where it is
+        no bound. ``role``: whose CPU.
+        """
+        if not self.at_least:
             return 1.0
-        return self.rate_reach if is_throughput(metric) else inf
+        if metric == "cpu_percent":
+            used = self.roles[role].get(metric) if role in self.roles else self.metrics[metric]
+            if not isinstance(used, Estimate) or used.mean <= 0:
+                return inf
+            return 1 + self.hidden_cpu_percent / used.mean
+        if is_pace(metric):
+            return self.rate_reach
+        return inf if is_bound(metric) or grows_with_load(metric) else 1.0
 
     @shown
     def qualified(self) -> bool:
@@ -240,6 +265,7 @@ def figures(trial: Trial) -> TrialFigures:
     # A disturbance that the user accepted bounds nothing: it is what this machine is like.
     is_discarded = isinstance(trial.outcome, Invalid) and recording is not None
     disturbed = disturbed_reach(trial) if is_discarded else None
+    metrics, hidden = trial_metrics(trial), rate_reach(verdict.evidence) * (disturbed or 1.0)
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,
@@ -249,14 +275,15 @@ def figures(trial: Trial) -> TrialFigures:
         started_unix_ns=trial.started_unix_ns,
         outcome=trial.outcome if disturbed is None else Ok(),
         fault=trial.fault,
-        metrics=trial_metrics(trial),
+        metrics=metrics,
         roles=role_metrics(trial),
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
         limited=verdict.strongest,
-        rate_reach=_rate_reach(trial, rate_reach(verdict.evidence) * (disturbed or 1.0)),
+        rate_reach=_rate_reach(trial, metrics, hidden),
         disturbed=disturbed is not None,
         generator_share=generator_share(trial),
+        hidden_cpu_percent=_hidden_cpu_percent(trial, metrics, hidden),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -277,22 +304,45 @@ def figures(trial: Trial) -> TrialFigures:
     )
 
 
-def _rate_reach(trial: Trial, others: float) -> float:
-    """Return the factor by which a trial's throughput may have been higher: what ``others`` hid is no more
-    than its CPUs had left, but a generator on these CPUs made each request cost more.
+def _rate_reach(trial: Trial, metrics: Mapping[str, Value], others: float) -> float:
+    """Return the factor by which a trial's throughput may have been higher: a generator on the server's CPUs
+    made each request cost more, and what ``others`` hid is no more than the CPUs that it can use had left.
     """
-    shared = share_reach(generator_share(trial)) or inf
-    return max(shared, min(others * shared, capacity_reach(_busy(trial))))
+    shared, cpus, used = (
+        share_reach(generator_share(trial)),
+        _usable_cpus(trial, metrics),
+        metrics["cpu_percent"],
+    )
+    if shared is None or cpus is None or isinstance(used, Missing):
+        return others * (shared or inf)
+    dearer = dearer_ns(trial) / max(1, window_length_ns(window_samples(trial.samples)))
+    return min(others * shared, capacity_reach((used / 100 - dearer) / cpus))
 
 
-def _busy(trial: Trial) -> float | None:
-    """Return the share of the time of its CPUs that a trial's server was busy; None where it is not known."""
-    used = trial_metrics(trial)["cpu_percent"]
-    if trial.placement is None or not trial.placement.server_cpus or isinstance(used, Missing):
+def _hidden_cpu_percent(trial: Trial, metrics: Mapping[str, Value], others: float) -> float:
+    """Return how much more CPU the server may have used: what a generator on its CPUs took, or where
+    ``others`` hid some, what those that it can use had left.
+    """
+    used, cpus = metrics["cpu_percent"], _usable_cpus(trial, metrics)
+    length_ns = window_length_ns(window_samples(trial.samples))
+    taken = 100 * trial.counters.get("generator.taken_ns", 0) / length_ns if length_ns else 0.0
+    most = taken if others == 1 else inf
+    return most if cpus is None or isinstance(used, Missing) else min(most, max(0.0, 100 * cpus - used))
+
+
+def _usable_cpus(trial: Trial, metrics: Mapping[str, Value]) -> int | None:
+    """Return how many CPUs a trial's server can use: its own, or fewer where fewer threads of it work; None
+    where that is not known.
+    """
+    if trial.placement is None or not trial.placement.server_cpus:
         return None
     if trial.facts.strays:  # what it used elsewhere is no part of these CPUs
         return None
-    return used / (100 * len(trial.placement.server_cpus))
+    unsampled, own = metrics["cpu_unsampled_percent"], len(trial.placement.server_cpus)
+    is_seen = isinstance(unsampled, float) and unsampled < LEAST_UNSAMPLED_PERCENT
+    if not is_seen or asked_roles(trial.counters):
+        return own
+    return min(own, threads_at_work(window_samples(trial.samples)) or own)
 
 
 def _end(log: LogTail) -> LogTail:
@@ -457,6 +507,7 @@ def summarise_cell(
         by_block={trial.block: trial.metrics for trial in counted},
         allowed_errors=allowed_errors,
         generator_share=taken,
+        hidden_cpu_percent=max((one.hidden_cpu_percent for one in counted), default=0.0),
     )
 
 
