@@ -91,7 +91,7 @@ def is_recorded(page, line):
         return False
     if page.name == "README.md":
         return line.startswith("|")
-    return line.startswith("|") or any(line in text.splitlines() for text in blocks(page, "text"))
+    return line.startswith(("|", "![")) or any(line in text.splitlines() for text in blocks(page, "text"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)

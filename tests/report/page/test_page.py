@@ -356,6 +356,7 @@ def test_a_picture_says_what_it_shows_of_whom_under_which_load_and_how_often(nam
             said = f"{one.title} {chapter.heading} {reading.plan.name},"
             assert set(said.split()) <= set(text.split()), one.key
             assert f"n = {reading.blocks}" in text, one.key
+            assert re.search(r"(?i)(closed|open) loop, [\d,]+( |/s)", text), one.key
 
 
 def test_every_chart_becomes_a_picture_that_names_its_subjects():

@@ -1,9 +1,11 @@
 """Charts as files: SVG and PNG, each naming its subjects, for articles and slides."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
+from prony.core.units import seconds
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
 from prony.reading.across import Sessions
 from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
@@ -17,6 +19,7 @@ from prony.report.page.several import chapters_of_sessions, chapters_of_trend
 
 # Of a title's line, so that a picture is as wide as its plot.
 _COLUMNS = 58
+_MOST = 4
 
 
 def pictures_of_study(reading: StudyResults, found: Traces) -> Iterator[tuple[str, bytes]]:
@@ -31,8 +34,38 @@ def chapters_alone(reading: StudyResults, found: Traces) -> Iterator[Chapter]:
     profile = [f"profile {plan.profile}"] if plan.profile else []
     source = [plan.name, *profile, f"n = {reading.blocks}", *days]
     for chapter in chapters(scene_of(reading, found, legend=True)):
-        lines = [str(chapter.heading), ", ".join(source)]
+        heading = str(chapter.heading)
+        load = [] if " loop, " in heading else [loads_words(cell.cell.workload for cell in reading.cells)]
+        lines = [heading, *load, ", ".join(source)]
         yield replace(chapter, charts=tuple(_titled(chart, lines) for chart in chapter.charts))
+
+
+def loads_words(loads: Iterable[Workload]) -> str:
+    """Return loads in a line.
+
+    >>> from prony.model.workload import DurationStop
+    >>> loads_words(Workload(ClosedLoop(n), DurationStop(10**9)) for n in (100, 10, 1000))
+    'closed loop, 10, 100 and 1,000 connections, 1 s'
+    """
+    found = list(loads)
+    connections = {one.loop.connections for one in found if isinstance(one.loop, ClosedLoop)}
+    rates = {one.loop.rate_per_s for one in found if isinstance(one.loop, OpenLoop)}
+    windows = {seconds(one.stop.duration_ns) for one in found if isinstance(one.stop, DurationStop)}
+    counts = {one.stop.requests for one in found if isinstance(one.stop, CountStop)}
+    said = [
+        *([f"closed loop, {_numbers(connections)} connections"] if connections else []),
+        *([f"open loop, {_numbers(rates)}/s"] if rates else []),
+        *([f"{_numbers(windows)} s"] if windows else []),
+        *([f"{_numbers(counts)} requests"] if counts else []),
+    ]
+    return ", ".join(said)
+
+
+def _numbers(found: Collection[float]) -> str:
+    words = [f"{one:,.10g}" for one in sorted(found)]
+    if len(words) > _MOST:
+        return f"{words[0]} to {words[-1]}"
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def pictures_of_sessions(found: Sessions) -> Iterator[tuple[str, bytes]]:
