@@ -76,12 +76,12 @@ def test_a_limit_of_the_generator_hides_all_that_the_cpus_had_left():
     assert figures(limited).rate_reach == pytest.approx(200 / 120)
 
 
-@pytest.mark.parametrize("what", ["strays", "asked", "unsampled"])
+@pytest.mark.parametrize("what", ["strays", "asked", "unsampled", "unseen"])
 def test_threads_that_are_not_all_known_bound_nothing(what):
-    trial = on_two_cpus(1, 95, 25, ratio=1.2)
+    trial = on_two_cpus(1, 125 if what == "unseen" else 95, 25, ratio=1.2)
     if what == "strays":
         trial = replace(trial, facts=replace(trial.facts, strays=2))
-    else:
+    elif what != "unseen":
         more = {"asked.database.cpu_ns": 5} if what == "asked" else {"subject.cpu_ns": 12 * build.SECOND}
         trial = replace(trial, counters={**trial.counters, **more})
     assert figures(trial).rate_reach == pytest.approx(share_reach(generator_share(trial)))

@@ -333,16 +333,20 @@ def _hidden_cpu_percent(trial: Trial, metrics: Mapping[str, Value], others: floa
 def _usable_cpus(trial: Trial, metrics: Mapping[str, Value]) -> int | None:
     """Return how many CPUs a trial's server can use: its own, or fewer where fewer threads of it work; None
     where that is not known.
+
+    *Assumptions*: more load starts no more threads: a pool that grows has grown by then. Threads that used
+    more CPU than they have are not all that there were.
     """
     if trial.placement is None or not trial.placement.server_cpus:
         return None
     if trial.facts.strays:  # what it used elsewhere is no part of these CPUs
         return None
-    unsampled, own = metrics["cpu_unsampled_percent"], len(trial.placement.server_cpus)
-    is_seen = isinstance(unsampled, float) and unsampled < LEAST_UNSAMPLED_PERCENT
-    if not is_seen or asked_roles(trial.counters):
+    unsampled, used = metrics["cpu_unsampled_percent"], metrics["cpu_percent"]
+    own, threads = len(trial.placement.server_cpus), threads_at_work(window_samples(trial.samples))
+    if isinstance(unsampled, Missing) or isinstance(used, Missing) or asked_roles(trial.counters):
         return own
-    return min(own, threads_at_work(window_samples(trial.samples)) or own)
+    are_all = unsampled < LEAST_UNSAMPLED_PERCENT and used < 100 * threads + LEAST_UNSAMPLED_PERCENT
+    return min(own, threads) if are_all else own
 
 
 def _end(log: LogTail) -> LogTail:
