@@ -46,19 +46,34 @@ def test_a_process_that_died_counts_up_to_its_last_sample():
     assert cpu_share(samples) == 0.2
 
 
-def test_threads_at_work_are_those_of_processes_that_used_a_hundredth_of_a_cpu():
-    master, worker = (lambda used: process(1, used, role="master")), (lambda used: process(2, used))
-    window = [sample(second, master(0.009 * second), worker(0.9 * second)) for second in range(11)]
-    assert threads_at_work(window) == 1
-    window = [sample(second, master(0.011 * second), worker(0.9 * second)) for second in range(11)]
-    assert threads_at_work(window) == 2
-    several = replace(worker(9), threads=5)
-    assert threads_at_work([*window[:-1], sample(10, master(0.2), several)]) == 6
+def test_threads_at_work_are_those_of_roles_of_which_one_used_a_hundredth_of_a_cpu():
+    def window(of_master, *of_workers):
+        at = [
+            [
+                process(1, of_master * k, role="master"),
+                *(process(2 + w, x * k) for w, x in enumerate(of_workers)),
+            ]
+            for k in range(11)
+        ]
+        return [sample(second, *rows) for second, rows in enumerate(at)]
+
+    assert threads_at_work(window(0.009, 0.9)) == 1
+    assert threads_at_work(window(0.011, 0.9)) == 2
+    # An idle worker beside a busy one may work, too.
+    assert threads_at_work(window(0.009, 0.9, 0.0)) == 2
+    assert threads_at_work(window(0.009, 0.009)) == 0
+    (*most, last) = window(0.009, 0.9)
+    grown = replace(last, processes=(last.processes[0], replace(last.processes[1], threads=5)))
+    assert threads_at_work([*most, grown]) == 5
 
 
 def test_a_process_that_was_not_there_all_the_time_may_have_worked():
-    window = [sample(second, process(1, 0.9 * second)) for second in range(11)]
-    assert threads_at_work([*window[:-1], sample(10, process(1, 9), process(3, 0))]) == 2
+    window = [sample(second, process(1, 0.9 * second), process(4, 0, role="master")) for second in range(11)]
+    assert threads_at_work(window) == 1
+    *most, last = window
+    assert threads_at_work([*most, replace(last, processes=(*last.processes, process(3, 0)))]) == 2
+    as_master = process(3, 0, role="master")
+    assert threads_at_work([*most, replace(last, processes=(*last.processes, as_master))]) == 3
 
 
 def test_the_peak_of_the_cpu_is_that_of_the_busiest_half_second():

@@ -61,6 +61,14 @@ def test_a_server_of_one_thread_has_no_second_cpu_that_the_generator_could_have_
     assert figures(on_two_cpus(2, 95, 25, ratio=1.2)).rate_reach == pytest.approx(125 / 95)
 
 
+def test_a_server_that_hardly_works_may_use_all_of_its_cpus():
+    trial = on_two_cpus(1, 0.5, 0.1, ratio=1.0)
+    assert figures(trial).rate_reach == pytest.approx(0.6 / 0.5)
+    busy = {"limited": "yes", "evidence": [{"level": "yes", "kind": "busy", "share": 0.97}]}
+    limited = replace(trial, recording=with_parts(trial.recording, generator=busy))
+    assert figures(limited).rate_reach == pytest.approx(200 / 0.5)
+
+
 def test_what_is_hidden_of_its_cpu_is_what_the_generator_took_or_its_threads_left():
     assert figures(on_two_cpus(2, 95, 25, ratio=1.2)).hidden_cpu_percent == pytest.approx(30)
     assert figures(on_two_cpus(1, 93, 25, ratio=1.2)).hidden_cpu_percent == pytest.approx(2)

@@ -340,11 +340,12 @@ _AT_WORK = 0.01
 
 
 def threads_at_work(window: Sequence[Sample]) -> int:
-    """Return how many threads the processes have together that work: a server runs on no more CPUs.
+    """Return how many threads the processes have together whose role works: a server runs on no more CPUs.
 
-    *Definition*: a process works that used 1 % of a CPU from the first sample of the window to the last; so
-    does one that was not in all of them, whose CPU time is not known. Each has its most threads.
-    *Assumptions*: one that only waits, such as a master, takes no requests under more load either.
+    *Definition*: a role works of which a process used 1 % of a CPU from the first sample of the window to the
+    last, or was not in all of them, so that its CPU time is not known. Each of its processes has its most
+    threads, idle ones too: they may work under more load.
+    *Assumptions*: a role of which all only wait, such as a master, takes no requests under more load either.
 
     >>> threads_at_work(())
     0
@@ -354,11 +355,12 @@ def threads_at_work(window: Sequence[Sample]) -> int:
         for process in sample.processes:
             seen.setdefault(process.identity, []).append(process)
     least_ns = _AT_WORK * window_length_ns(window)
-    return sum(
-        max(row.threads for row in rows)
+    at_work = {
+        rows[0].role
         for rows in seen.values()
         if len(rows) < len(window) or rows[-1].cpu_ns - rows[0].cpu_ns >= least_ns
-    )
+    }
+    return sum(max(row.threads for row in rows) for rows in seen.values() if rows[0].role in at_work)
 
 
 def window_length_ns(window: Sequence[Sample]) -> int:

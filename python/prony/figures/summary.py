@@ -346,7 +346,7 @@ def _usable_cpus(trial: Trial, metrics: Mapping[str, Value]) -> int | None:
     if isinstance(unsampled, Missing) or isinstance(used, Missing) or asked_roles(trial.counters):
         return own
     are_all = unsampled < LEAST_UNSAMPLED_PERCENT and used < 100 * threads + LEAST_UNSAMPLED_PERCENT
-    return min(own, threads) if are_all else own
+    return min(own, threads) if are_all and threads else own
 
 
 def _end(log: LogTail) -> LogTail:
