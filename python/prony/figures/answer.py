@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum, inf, log, log1p
 
 from prony.core.metrics import METRICS, Better
-from prony.figures.at_least import Bounded, heeded, is_at_least
+from prony.figures.at_least import Bounded, heeded
 from prony.figures.by_session import is_failed
 from prony.figures.missing import Missing, Value
 from prony.figures.rates import is_speed
@@ -326,7 +326,7 @@ def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:
 
 def hidden_by(cells: Sequence[CellSummary]) -> Verdict:
     """Return what may have hidden a difference between cells whose figures are bounds."""
-    if any(cell.at_least and is_at_least(one.limited for one in cell.counted) for cell in cells):
+    if any(cell.held_back for cell in cells):
         return Verdict.LIMITED
     if any(trial.disturbed for cell in cells for trial in cell.counted):
         return Verdict.DISTURBED

@@ -201,6 +201,11 @@ class CellSummary:
         """The trials that say something about the server: those that count, and those that it failed."""
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
 
+    @property
+    def held_back(self) -> bool:
+        """Whether the generator made its speed a bound as the limit, and not only by sharing its CPUs."""
+        return self.at_least and is_at_least(trial.limited for trial in self.counted)
+
     def known(self, metric: str) -> Estimate | None:
         """Return the estimate of a metric; None where it is missing."""
         value = self.metrics[metric]

@@ -52,8 +52,9 @@ def loads_words(loads: Iterable[Workload]) -> str:
     rates = {one.loop.rate_per_s for one in found if isinstance(one.loop, OpenLoop)}
     windows = {seconds(one.stop.duration_ns) for one in found if isinstance(one.stop, DurationStop)}
     counts = {one.stop.requests for one in found if isinstance(one.stop, CountStop)}
+    plural = "" if connections == {1} else "s"
     said = [
-        *([f"closed loop, {_numbers(connections)} connections"] if connections else []),
+        *([f"closed loop, {_numbers(connections)} connection{plural}"] if connections else []),
         *([f"open loop, {_numbers(rates)}/s"] if rates else []),
         *([f"{_numbers(windows)} s"] if windows else []),
         *([f"{_numbers(counts)} requests"] if counts else []),

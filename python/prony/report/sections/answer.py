@@ -87,7 +87,7 @@ def limited_ties(group: Group) -> bool:
 
 def is_limited(group: Group) -> bool:
     """Return whether the leader's figure is a bound: the generator limited it."""
-    return any(cell.at_least and cell.limited for cell in group.cells if cell.name == group.answer.leader)
+    return any(cell.held_back for cell in group.cells if cell.name == group.answer.leader)
 
 
 def leader_words(group: Group, at: str) -> Text | None:

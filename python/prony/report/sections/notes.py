@@ -241,7 +241,7 @@ def _bound_notes(reading: StudyResults) -> Iterator[Text]:
         (
             "the generator was the limit in some trial, or may have been in most",
             "without what the generator can have taken from it",
-            lambda cell: cell.at_least and cell.limited,
+            lambda cell: cell.held_back,
         ),
         (
             "the generator ran on its CPUs",
