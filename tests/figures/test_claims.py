@@ -681,13 +681,22 @@ def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_ser
     )
 
 
-def test_a_roles_cpu_cannot_be_told_where_no_sample_shows_whose_some_of_it_was():
-    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master")
-    one = cell("a", around(98), metric="cpu_percent", role="master")
-    assert verdict(asked, one) is HOLDS
-    short_lived = replace(one, metrics={**one.metrics, "cpu_unsampled_percent": estimate_mean([40.0, 42.0])})
-    found = evaluate(asked, [short_lived])
-    assert (found.verdict, "41 % of a core" in found.reason) == (OPEN, True)
+def test_cpu_that_may_be_a_roles_bounds_its_own():
+    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master", tolerance=0.1)
+
+    def found(used, *more):
+        one = cell("a", around(used), metric="cpu_percent", role="master")
+        roles = {"master": {**one.roles["master"], "cpu_unsampled_percent": estimate_mean(more)}}
+        return evaluate(asked, [replace(one, roles=roles)])
+
+    assert found(98, 0.0, 0.0).verdict is HOLDS
+    within, open_end, beyond = found(60, 30.0, 40.0), found(98, 40.0, 42.0), found(150, 40.0, 42.0)
+    assert (within.verdict, "its" in within.reason) == (HOLDS, False)
+    assert open_end.verdict is OPEN
+    assert open_end.reason.endswith(
+        ": up to 42 % of a core more may be its, of processes that lived between two samples"
+    )
+    assert beyond.verdict is NOT
     # That of all processes is known all the same.
     whole = cell("a", around(150), metric="cpu_percent")
     counted = replace(whole, metrics={**whole.metrics, "cpu_unsampled_percent": estimate_mean([40.0, 42.0])})

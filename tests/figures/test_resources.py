@@ -107,22 +107,76 @@ def test_what_lived_between_two_samples_counts_where_control_groups_count_it():
     )
 
 
-def test_roles_and_what_no_sample_shows_add_up_to_the_cpu_in_all():
-    master = replace(process(1, 1), role="master")
-    samples = (
-        sample(0, replace(master, user_ns=0), process(2, 0)),
-        sample(10, master, process(3, 2, born=5)),
+def roles_at(*last, **parts_s):
+    """Return what a database and its server used by role, and in all, in 10 s that began with a process each
+    and ended with ``last``; ``parts_s``: what was counted by part, in seconds.
+    """
+    first = (process(1, 0, role="master"), process(2, 0, role="database"))
+    samples = (sample(0, *first), sample(10, process(1, 1, role="master"), *last))
+    counters = {f"cgroup.{name}.cpu_ns": round(value * SECOND) for name, value in parts_s.items()}
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples, counters=counters)
+    return role_metrics(trial), trial_metrics(trial)
+
+
+def cpu_of(roles):
+    names = ("cpu_percent", "cpu_unsampled_percent")
+    return {role: tuple(round(one[name], 6) for name in names) for role, one in roles.items()}
+
+
+def test_what_lived_between_two_samples_is_the_only_role_of_its_part():
+    roles, found = roles_at(process(2, 2, role="database"), server=1, postgresql=5)
+    assert cpu_of(roles) == {"database": (50.0, 0.0), "master": (10.0, 0.0)}
+    assert (pytest.approx(found["cpu_unsampled_percent"]), pytest.approx(found["cpu_percent"])) == (0.0, 60.0)
+    # It has no peak, and is not split into user and system time.
+    assert isinstance(roles["database"]["cpu_user_percent"], Missing)
+    assert roles["master"]["cpu_user_percent"] == 10.0
+
+
+def test_in_a_part_of_several_roles_it_is_the_one_that_had_several_processes():
+    workers = (process(7, 2, born=5), process(2, 2, role="database"))
+    roles, found = roles_at(*workers, server=6, postgresql=2)
+    assert cpu_of(roles) == {"database": (20.0, 0.0), "master": (10.0, 0.0), "worker": (50.0, 0.0)}
+    assert (pytest.approx(found["cpu_unsampled_percent"]), pytest.approx(found["cpu_percent"])) == (0.0, 80.0)
+
+
+def test_what_may_be_of_two_roles_is_left_and_bounds_both():
+    helpers = (process(7, 2, born=5), process(8, 1, born=6, role="helper"), process(2, 2, role="database"))
+    roles, found = roles_at(*helpers, server=8, postgresql=2)
+    assert cpu_of(roles) == {
+        "database": (20.0, 0.0),
+        "helper": (10.0, 40.0),
+        "master": (10.0, 0.0),
+        "worker": (20.0, 40.0),
+    }
+    assert (pytest.approx(found["cpu_unsampled_percent"]), pytest.approx(found["cpu_percent"])) == (
+        40.0,
+        100.0,
     )
+
+
+@pytest.mark.parametrize("parts", [{"server": 6}, {"server": 1, "postgresql": 2, "frontend": 3}])
+def test_what_no_part_or_one_without_a_role_used_may_be_anyones(parts):
+    roles, found = roles_at(process(2, 2, role="database"), **parts)
+    assert cpu_of(roles) == {"database": (20.0, 30.0), "master": (10.0, 30.0)}
+    assert (pytest.approx(found["cpu_unsampled_percent"]), pytest.approx(found["cpu_percent"])) == (
+        30.0,
+        60.0,
+    )
+
+
+def test_without_control_groups_parts_are_known_by_the_children_that_they_waited_for():
+    samples = (
+        sample(0, process(1, 0, role="master"), process(2, 0, role="database")),
+        sample(10, process(1, 1, role="master"), process(2, 2, role="database")),
+    )
+    counters = {"subject.cpu_ns": 7, "subject.server.cpu_ns": 1, "subject.postgresql.cpu_ns": 5}
     trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples)
-    for counters in (
-        {"cgroup.server.cpu_ns": 5 * SECOND, "cgroup.frontend.cpu_ns": 2 * SECOND},
-        # Without control groups: what parents say of the children that they waited for.
-        {"subject.cpu_ns": 7 * SECOND},
-    ):
-        counted = replace(trial, counters=counters)
-        found, roles = trial_metrics(counted), role_metrics(counted)
-        assert {role: one["cpu_percent"] for role, one in roles.items()} == {"master": 10.0, "worker": 20.0}
-        assert (found["cpu_unsampled_percent"], found["cpu_percent"]) == (40.0, 70.0)
+    counted = replace(trial, counters={name: value * SECOND for name, value in counters.items()})
+    # One second belongs to what has left both trees.
+    assert cpu_of(role_metrics(counted)) == {"database": (50.0, 10.0), "master": (10.0, 10.0)}
+    assert trial_metrics(counted)["cpu_unsampled_percent"] == pytest.approx(10.0)
+    in_all = replace(trial, counters={"subject.cpu_ns": 7 * SECOND})
+    assert cpu_of(role_metrics(in_all)) == {"database": (20.0, 40.0), "master": (10.0, 40.0)}
 
 
 def test_samples_that_show_all_leave_nothing():

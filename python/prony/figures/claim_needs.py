@@ -12,7 +12,6 @@ from math import inf
 
 from prony.core.units import seconds
 from prony.figures.missing import Missing
-from prony.figures.resources import LEAST_UNSAMPLED_PERCENT
 from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.figures.summary import CellSummary
 from prony.model.claims import Claim, ClaimKind
@@ -303,15 +302,13 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[Place, float]:
 
 
 def unsampled(claim: Claim, cell: CellSummary) -> str | None:
-    """Return that a role's CPU is not known, because no sample shows the role of some of it; None if it is
-    known, or the claim is not about it.
+    """Return that more CPU may be that of the claim's role, because no sample shows whose it was; None if it
+    is known, or the claim is not about it.
     """
-    if not claim.role or not claim.metric.startswith("cpu_"):
+    more = cell.without_role(claim.role) if claim.metric == "cpu_percent" else 0.0
+    if not more:
         return None
-    value = cell.metrics["cpu_unsampled_percent"]
-    if isinstance(value, Missing) or value.mean < LEAST_UNSAMPLED_PERCENT:
-        return None
-    return f"{value.mean:.0f} % of a core belong to processes of unknown role that lived between two samples"
+    return f"up to {more:.0f} % of a core more may be its, of processes that lived between two samples"
 
 
 def where(cell: CellSummary) -> str:

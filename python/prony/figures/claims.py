@@ -108,7 +108,7 @@ def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
 
 
 def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
-    return (cell.unqualified if is_speed(claim.metric) else None) or unsampled(claim, cell)
+    return cell.unqualified if is_speed(claim.metric) else None
 
 
 def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> dict[Place, float]:
@@ -170,7 +170,7 @@ def _compared(
         lost = _unqualified(claim, cell) or _no_rival(claim, other)
         own, theirs = (one.reach(claim.metric, claim.role) for one in (cell, other))
         ends = ends_of(claim.metric, Bounded(own, theirs))
-        part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(cell, other))
+        part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(claim, cell, other))
         part = _with_cpus(_with_survivors(part, claim, cell, other), claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
@@ -226,9 +226,11 @@ _HIDDEN = {
 }
 
 
-def _bound_by(*cells: CellSummary) -> str:
+def _bound_by(claim: Claim, *cells: CellSummary) -> str:
     """Return why figures of these cells are bounds, if they are."""
-    return f"{_HIDDEN[hidden_by(cells)]}, so the figure is a bound"
+    roles = list(filter(None, (unsampled(claim, cell) for cell in cells)))
+    held = any(cell.at_least for cell in cells) or not roles
+    return "; ".join([*([f"{_HIDDEN[hidden_by(cells)]}, so the figure is a bound"] if held else []), *roles])
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -286,7 +288,8 @@ def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]
 def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
     more = more_with_cpus(claim, cell)
     faster = open_end(claim.metric, at_least=more > 1).at_most(more if claim.metric in _OF_CPUS else inf)
-    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell) | faster, limit=_bound_by(cell))
+    ends, limit = _end(claim, cell) | faster, _bound_by(claim, cell)
+    bound = replace(part, lost=_lost(claim, cell), open=ends, limit=limit)
     return _with_survivors(bound, claim, cell)
 
 
@@ -325,7 +328,7 @@ def _open_spread(claim: Claim, cell: CellSummary, side: int, pairs: Sequence[tup
     *Definition*: each logarithm may be more by up to r, that of the largest reach; so a distance from a
     middle that is r / 2 more changes by r / 2 at most, and the median has the least mean distance.
     """
-    most = inf if is_frail(cell, claim.metric) else cell.reach(claim.metric)
+    most = inf if is_frail(cell, claim.metric) else cell.reach(claim.metric, claim.role)
     if most == 1 or not pairs:
         return Open()
     if is_pace(claim.metric):
@@ -397,7 +400,8 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:
-    return open_end(claim.metric, at_least=cell.at_least).at_most(cell.reach(claim.metric, claim.role))
+    reach = cell.reach(claim.metric, claim.role)
+    return open_end(claim.metric, at_least=reach > 1).at_most(reach)
 
 
 def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[float]) -> Open:

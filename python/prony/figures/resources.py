@@ -128,6 +128,12 @@ def roles(samples: Iterable[Sample]) -> tuple[str, ...]:
     return tuple(sorted({process.role for sample in samples for process in sample.processes}))
 
 
+def stayed_alone(window: Sequence[Sample], role: str) -> bool:
+    """Return whether one process had this role in all samples: so none of it lived between two."""
+    seen = [tuple(process.identity for process in _of_role(sample, role)) for sample in window]
+    return len(set(seen)) == 1 and len(seen[0]) == 1
+
+
 def cpu_share(
     samples: Sequence[Sample],
     role: str | None = None,

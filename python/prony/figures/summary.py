@@ -37,6 +37,7 @@ from prony.figures.missing import Missing, Value
 from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.figures.resources import (
     LEAST_UNSAMPLED_PERCENT,
+    cpu_share,
     threads_at_work,
     window_length_ns,
     window_samples,
@@ -215,16 +216,25 @@ class CellSummary:
         """Return the factor by which a figure of speed may be better, or CPU and errors more; 1 where it is
         no bound. ``role``: whose CPU.
         """
-        if not self.at_least:
-            return 1.0
         if metric == "cpu_percent":
+            more = self.without_role(role) + (self.hidden_cpu_percent if self.at_least else 0.0)
             used = self.roles[role].get(metric) if role in self.roles else self.metrics[metric]
             if not isinstance(used, Estimate) or used.mean <= 0:
-                return inf
-            return 1 + self.hidden_cpu_percent / used.mean
+                return inf if self.at_least or more else 1.0
+            return 1 + more / used.mean
+        if not self.at_least:
+            return 1.0
         if is_pace(metric):
             return self.rate_reach
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
+
+    def without_role(self, role: str) -> float:
+        """Return how much of the CPU that no sample shows may be this role's, in percent of a core: in the
+        trial with most; 0 where it is no more than the difference of clocks.
+        """
+        found = self.roles.get(role, {}).get("cpu_unsampled_percent")
+        most = found.max if isinstance(found, Estimate) else 0.0
+        return most if most >= LEAST_UNSAMPLED_PERCENT else 0.0
 
     @shown
     def qualified(self) -> bool:
@@ -346,11 +356,11 @@ def _usable_cpus(trial: Trial, metrics: Mapping[str, Value]) -> int | None:
         return None
     if trial.facts.strays:  # what it used elsewhere is no part of these CPUs
         return None
-    unsampled, used = metrics["cpu_unsampled_percent"], metrics["cpu_percent"]
-    own, threads = len(trial.placement.server_cpus), threads_at_work(window_samples(trial.samples))
-    if isinstance(unsampled, Missing) or isinstance(used, Missing) or asked_roles(trial.counters):
+    window, used = window_samples(trial.samples), metrics["cpu_percent"]
+    own, threads, sampled = len(trial.placement.server_cpus), threads_at_work(window), cpu_share(window)
+    if isinstance(sampled, Missing) or isinstance(used, Missing) or asked_roles(trial.counters):
         return own
-    are_all = unsampled < LEAST_UNSAMPLED_PERCENT and used < 100 * threads + LEAST_UNSAMPLED_PERCENT
+    are_all = used < min(100 * sampled, 100 * threads) + LEAST_UNSAMPLED_PERCENT
     return min(own, threads) if are_all and threads else own
 
 

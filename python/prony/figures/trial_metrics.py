@@ -1,6 +1,8 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
 
 from prony.core.metrics import METRICS, PERCENTILES
 from prony.core.units import SECOND_NS
@@ -18,10 +20,13 @@ from prony.figures.latency import (
 from prony.figures.missing import Missing, Value
 from prony.figures.rates import rates_of
 from prony.figures.resources import (
+    LEAST_UNSAMPLED_PERCENT,
     cpu_share,
     machine_metrics,
     process_metrics,
+    roles,
     samples_by_role,
+    stayed_alone,
     thread_metrics,
     window_length_ns,
     window_samples,
@@ -32,6 +37,7 @@ from prony.figures.validity import (
     asked_cpu_ns,
     asked_roles,
     environment_metrics,
+    part_cpu_ns,
     subject_cpu_ns,
 )
 from prony.model.observation import Sample
@@ -74,8 +80,68 @@ def _send_lag(recording: Recording) -> dict[str, Value]:
     return {f"send_lag_p{p}": absent if found is None else _percentile(found, p) for p in ("50", "99")}
 
 
-def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
-    """Return the subject's CPU in cores, and what of it no sample shows.
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """CPU in cores that no sample shows. ``own``: by role, what is its; ``more``: by role, what it may have
+    at most of what is ``left``, in all without a role.
+    """
+
+    own: Mapping[str, float]
+    more: Mapping[str, float]
+    left: float
+
+
+def _hidden(trial: Trial) -> _Hidden:
+    """Return whose CPU it is that no sample shows: of processes between two samples, or after their last one.
+
+    *Definition*: what was counted of a part of the subject (server, frontend, services) less the samples of
+    its roles. It belongs to the only one of them that had more than one process, or else to its only role.
+    Where several may have it, and where it was not counted by part, it is left.
+    *Assumptions*: the roles of frontends begin with `frontend`, those of services are `_OF_SERVICES`: where
+    they do not, more is left. A process that no sample shows has the role of one that a sample shows.
+    """
+    asked = asked_roles(trial.counters)
+    window = [without_roles(one, asked) for one in window_samples(trial.samples)]
+    length_ns = window_length_ns(window)
+    if length_ns <= 0:
+        return _Hidden({}, {}, 0.0)
+    sampled = {role: _known(cpu_share(window, role)) for role in roles(trial.samples) if role not in asked}
+    counted = part_cpu_ns(trial.counters)
+    kinds = {role: _kind(role) for role in sampled}
+    if not counted.keys() >= set(kinds.values()):
+        kinds, counted = dict.fromkeys(sampled, ""), {"": subject_cpu_ns(trial.counters)}
+    parts = {kind: [role for role in sampled if kinds[role] == kind] for kind in kinds.values()}
+    hidden = {
+        kind: max(0.0, counted[kind] / length_ns - fsum(sampled[role] for role in of))
+        for kind, of in parts.items()
+    }
+    left = max(0.0, subject_cpu_ns(trial.counters) / length_ns - fsum(sampled.values()))
+    anyones = max(0.0, left - fsum(hidden.values()))
+    own, more = {}, dict.fromkeys(sampled, anyones)
+    for kind, of in parts.items():
+        may = [role for role in of if not stayed_alone(window, role)] or of
+        if len(may) == 1:
+            own[may[0]] = hidden[kind]
+        else:
+            more |= dict.fromkeys(may, anyones + hidden[kind])
+    return _Hidden(own, more, max(0.0, left - fsum(own.values())))
+
+
+_OF_SERVICES = ("database", "cache", "service")
+
+
+def _kind(role: str) -> str:
+    if role in _OF_SERVICES:
+        return "service"
+    return "frontend" if role.startswith("frontend") else "server"
+
+
+def _known(cores: float | Missing) -> float:
+    return 0.0 if isinstance(cores, Missing) else cores
+
+
+def _cores(trial: Trial) -> float | Missing:
+    """Return the subject's CPU in cores.
 
     It is that of its sampled processes, or what was counted in the window, the larger: samples miss what a
     process used after its last one, and all of one that lived between two. What it asks is counted.
@@ -84,11 +150,10 @@ def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
     window = [without_roles(one, asked) for one in window_samples(trial.samples)]
     sampled = cpu_share(window)
     if isinstance(sampled, Missing):
-        return sampled, sampled
+        return sampled
     length_ns = window_length_ns(window)
-    counted = subject_cpu_ns(trial.counters) / length_ns
     beside = asked_cpu_ns(trial.counters) / length_ns
-    return max(sampled, counted) + beside, max(0.0, counted - sampled)
+    return max(sampled, subject_cpu_ns(trial.counters) / length_ns) + beside
 
 
 def _in_percent(cores: float | Missing) -> Value:
@@ -167,8 +232,9 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         **thread_metrics(trial),
     }
     found["memory_peak"] = _memory_peak(trial)
-    cores, unsampled = _cores(trial)
-    found |= {"cpu_percent": _in_percent(cores), "cpu_unsampled_percent": _in_percent(unsampled)}
+    cores = _cores(trial)
+    left = cores if isinstance(cores, Missing) else _hidden(trial).left
+    found |= {"cpu_percent": _in_percent(cores), "cpu_unsampled_percent": _in_percent(left)}
     if trial.recording is not None:
         found |= load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
@@ -200,11 +266,24 @@ def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
         role: {**process_metrics(samples, role), **thread_metrics(trial, role)}
         for role, samples in samples_by_role(trial.samples).items()
     }
+    hidden = _hidden(trial)
+    for role, more in hidden.more.items():
+        found[role] |= _with_hidden(found[role]["cpu_percent"], 100 * hidden.own.get(role, 0.0), 100 * more)
     length_ns = window_length_ns(window_samples(trial.samples))
     for role in asked_roles(trial.counters) if length_ns else ():
         found.setdefault(role, process_metrics(trial.samples, role))
         found[role]["cpu_percent"] = 100 * asked_cpu_ns(trial.counters, role) / length_ns
     return found
+
+
+def _with_hidden(sampled: Value, own: float, more: float) -> dict[str, Value]:
+    """Return a role's CPU with what no sample shows, which has no peak and is not split."""
+    if isinstance(sampled, Missing):
+        return {}
+    names = ("cpu_user_percent", "cpu_system_percent", "cpu_percent_peak")
+    lost = names if own + more >= LEAST_UNSAMPLED_PERCENT else ()
+    split = dict.fromkeys(lost, Missing("not known of processes that lived between two samples"))
+    return {"cpu_percent": sampled + own, "cpu_unsampled_percent": more, **split}
 
 
 def has_roles(metric: str) -> bool:

@@ -320,7 +320,7 @@ def _counters(task: Task, subject: RunningSubject, groups: _Groups) -> tuple[Win
     return (
         KernelCounters(subject.network_pid),
         GroupCounters(groups.counters),
-        EnvironmentCounters(cpus, os.getpid(), subject.tree_pid, alone),
+        EnvironmentCounters(cpus, os.getpid(), subject.tree_pid, alone, subject.pids),
     )
 
 

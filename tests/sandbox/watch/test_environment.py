@@ -54,6 +54,28 @@ def test_a_child_that_ended_within_the_window_counts_with_its_tree() -> None:
     assert counted["prony.cpu_ns"] == 0
 
 
+def test_a_part_counts_with_its_children_that_ended_within_the_window() -> None:
+    forking = f"import subprocess, sys\nfor _ in range(40):\n subprocess.run([sys.executable, '-c', {BURN.format(0.05)!r}])"
+    with (
+        subprocess.Popen([sys.executable, "-c", forking]) as part,
+        subprocess.Popen(["sleep", "60"]) as still,
+    ):
+        try:
+            parts = {"database": part.pid, "server": still.pid}
+            counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid(), parts=parts)
+            counters.open_window()
+            deadline_s = time.monotonic() + 20
+            while sum(tree_cpu(part.pid).values()) < 0.5e9 and time.monotonic() < deadline_s:
+                time.sleep(0.05)
+            counters.close_window()
+        finally:
+            part.kill()
+            still.kill()
+    counted, _ = counters.deltas()
+    assert counted["subject.database.cpu_ns"] > 0.3e9
+    assert counted["subject.server.cpu_ns"] == 0
+
+
 def test_what_the_subject_uses_is_not_pronys() -> None:
     with subprocess.Popen([sys.executable, "-c", BURN.format(30)]) as subject:
         try:

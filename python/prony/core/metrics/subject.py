@@ -49,17 +49,18 @@ SUBJECT = (
         "user + system time of all the subject's processes between the first and the last sample of the "
         "window / time between them; or what the control groups counted in the window, if that is more; 100 "
         "= one core. Without control groups: what its processes, and the children that they waited for, "
-        "used. For one role: what the samples show",
+        "used. For one role: what the samples show, and what was counted beside of its part of the subject "
+        "(server, frontend, services) where no other role of that part can have used it",
         PROC,
     ),
     Metric(
         "cpu_unsampled_percent",
         Unit.PERCENT,
         Better.NEITHER,
-        "CPU that no sample shows",
-        "the subject's CPU minus what the samples of processes show: used by processes that lived between "
-        "two samples, and by others after their last sample; 100 = one core. The CPU of all roles plus this "
-        "is the CPU of the subject",
+        "CPU without a role",
+        "the subject's CPU minus that of its roles: used by processes that lived between two samples, and by "
+        "others after their last sample, where several roles may have had them; 100 = one core. For one "
+        "role: how much of it may be its, at most",
         PROC,
     ),
     Metric(

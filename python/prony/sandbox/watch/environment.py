@@ -5,7 +5,8 @@ Deltas over the window, in ns where the name says so:
 - ``cpus.busy_ns``, ``cpus.interrupts_ns``, ``cpus.softirq_ns``, ``cpus.idle_ns``, ``cpus.steal_ns``: of the
   trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns``: of the CPU with the most
 - ``generator_cpus.busy_ns``: of the generator's CPUs alone, where the server has others
-- ``subject.cpu_ns``: all processes of the subject; ``prony.cpu_ns``: Prony and the generator
+- ``subject.cpu_ns``: all processes of the subject; ``subject.<part>.cpu_ns``: those below each started
+  process; ``prony.cpu_ns``: Prony and the generator
 - ``pressure.<cpu|memory|io>_<some|full>_ns``: how long tasks of the machine waited
 - ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
 - ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: time asleep
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from prony.sandbox.watch.machine import CpuTimes, parse_cpu_times, parse_network_queues, parse_pressure
 from prony.sandbox.watch.native import tree_cpu
@@ -30,6 +32,7 @@ from prony.sandbox.watch.native import tree_cpu
 _PROC = Path("/proc")
 _CPUS = Path("/sys/devices/system/cpu")
 
+_PART = "subject.{}.cpu_ns"
 _OF_ONE_CPU = "softirq of "
 _OF_CPUS = ("busy", "interrupts", "softirq", "idle", "steal")
 # Of the whole machine, `full` means nothing for CPUs (psi.rst).
@@ -42,12 +45,18 @@ class EnvironmentCounters:
     """Reads the machine at the start and at the end of the window.
 
     ``cpus`` are the trial's, ``generator_cpus`` those of them that the generator has alone; ``own_pid`` is
-    Prony, ``subject_pid`` the parent of the subject's processes.
+    Prony, ``subject_pid`` the parent of the subject's processes, ``parts`` those that were started, by name.
     """
 
     def __init__(
-        self, cpus: Collection[int], own_pid: int, subject_pid: int, generator_cpus: Collection[int] = ()
+        self,
+        cpus: Collection[int],
+        own_pid: int,
+        subject_pid: int,
+        generator_cpus: Collection[int] = (),
+        parts: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        self._parts = dict(parts)
         self._cpus, self._generator_cpus = tuple(cpus), frozenset(generator_cpus)
         self._own_pid, self._subject_pid = own_pid, subject_pid
         self._opened: Mapping[str, int] = {}
@@ -78,7 +87,7 @@ class EnvironmentCounters:
         apart = ("generator_cpus.busy_ns",) if self._generator_cpus else ()
         return {
             (*(f"cpus.{name}_ns" for name in (*_OF_CPUS, "softirq_most")), *apart): self._times,
-            ("subject.cpu_ns", "prony.cpu_ns"): self._processes,
+            ("subject.cpu_ns", "prony.cpu_ns", *map(_PART.format, self._parts)): self._processes,
             **{_pressures(name): partial(_pressure, name) for name in _PRESSURE},
             ("softnet.dropped", "softnet.squeezed"): _network_queues,
             ("machine.throttles",): _throttles,
@@ -111,6 +120,7 @@ class EnvironmentCounters:
         return {
             "subject.cpu_ns": sum(subject.values()),
             "prony.cpu_ns": sum(cpu_ns for process, cpu_ns in own.items() if process not in subject),
+            **{_PART.format(name): sum(tree_cpu(pid).values()) for name, pid in self._parts.items()},
         }
 
 
