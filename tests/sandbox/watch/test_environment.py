@@ -55,7 +55,8 @@ def test_a_child_that_ended_within_the_window_counts_with_its_tree() -> None:
 
 
 def test_a_part_counts_with_its_children_that_ended_within_the_window() -> None:
-    forking = f"import subprocess, sys\nfor _ in range(40):\n subprocess.run([sys.executable, '-c', {BURN.format(0.05)!r}])"
+    one = f"subprocess.run([sys.executable, '-c', {BURN.format(0.05)!r}])"
+    forking = f"import subprocess, sys\nfor _ in range(40):\n {one}"
     with (
         subprocess.Popen([sys.executable, "-c", forking]) as part,
         subprocess.Popen(["sleep", "60"]) as still,
