@@ -596,14 +596,29 @@ def test_a_trial_of_which_no_request_is_known_is_not_said_to_fail():
 def test_cpu_that_a_generator_took_may_be_the_servers(percent, hidden, found):
     asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", tolerance=0.1)
     one = cell("a", around(percent), metric="cpu_percent")
-    assert verdict(asked, replace(one, at_least=True, hidden_cpu_percent=hidden)) is found
+    assert verdict(asked, hiding(one, hidden)) is found
+
+
+def hiding(one, *percent):
+    """Return a cell whose trials may have used so much more of a CPU, in turn."""
+    more = zip(one.counted, percent * len(one.counted), strict=False)
+    counted = tuple(replace(trial, hidden_cpu_percent=hidden) for trial, hidden in more)
+    return replace(one, at_least=True, counted=counted)
 
 
 def test_the_cpu_of_a_role_is_open_by_what_is_hidden_of_all():
     asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master", tolerance=0.1)
-    one = replace(cell("a", around(50), metric="cpu_percent", role="master"), at_least=True)
-    assert verdict(asked, replace(one, hidden_cpu_percent=50)) is HOLDS
-    assert verdict(asked, replace(one, hidden_cpu_percent=70)) is OPEN
+    one = cell("a", around(50), metric="cpu_percent", role="master")
+    assert verdict(asked, hiding(one, 50)) is HOLDS
+    assert verdict(asked, hiding(one, 70)) is OPEN
+
+
+def test_a_mean_cpu_is_open_by_the_mean_of_what_its_trials_hide():
+    asked = claim(ClaimKind.RATIO, metric="cpu_percent", low=0.8, high=1.25)
+    one, other = (cell(name, around(100), metric="cpu_percent") for name in "ab")
+    # One trial alone that hides 30 % of a CPU does not open all of them by as much.
+    assert verdict(asked, one, hiding(other, 10, 30, 10, 10, 10)) is HOLDS
+    assert verdict(asked, one, hiding(other, 30)) is OPEN
 
 
 def test_the_time_of_a_request_at_a_servers_pace_is_open_by_as_much_as_the_pace():

@@ -189,8 +189,6 @@ class CellSummary:
     """As of `ceiling.most_per_s`."""
     generator_share: float = 0.0
     """The largest of its trials' where the load saturates the server; else 0."""
-    hidden_cpu_percent: float = field(default=0.0, metadata=INTERNAL)
-    """Likewise, of the CPU that it may have used more."""
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:
@@ -217,16 +215,18 @@ class CellSummary:
         no bound. ``role``: whose CPU.
         """
         if metric == "cpu_percent":
-            more = self.without_role(role) + (self.hidden_cpu_percent if self.at_least else 0.0)
-            used = self.roles[role].get(metric) if role in self.roles else self.metrics[metric]
-            if not isinstance(used, Estimate) or used.mean <= 0:
-                return inf if self.at_least or more else 1.0
-            return 1 + more / used.mean
+            return _mean_reach([self._cpu_reach(trial, role) for trial in self.counted])
         if not self.at_least:
             return 1.0
         if is_pace(metric):
             return self.rate_reach
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
+
+    def _cpu_reach(self, trial: TrialFigures, role: str) -> float:
+        more = self.without_role(role) + (trial.hidden_cpu_percent if self.at_least else 0.0)
+        used = (trial.roles.get(role, {}) if role in self.roles else trial.metrics).get("cpu_percent")
+        known = 0.0 if used is None or isinstance(used, Missing) else used
+        return 1 + more / known if known > 0 else inf if more else 1.0
 
     def without_role(self, role: str) -> float:
         """Return how much of the CPU that no sample shows may be this role's, in percent of a core: in the
@@ -519,20 +519,18 @@ def summarise_cell(
         at_least=is_at_least(trial.limited for trial in counted)
         or any(one.disturbed for one in counted)
         or taken > 0,
-        rate_reach=_mean_reach(counted),
+        rate_reach=_mean_reach([trial.rate_reach for trial in counted]),
         steadiness=steadiness([trial.paces for trial in counted], margin),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
         allowed_errors=allowed_errors,
         generator_share=taken,
-        hidden_cpu_percent=max((one.hidden_cpu_percent for one in counted), default=0.0),
     )
 
 
-def _mean_reach(counted: Sequence[TrialFigures]) -> float:
-    """Return the factor by which the geometric mean of throughput may be higher: that of its trials'."""
-    reaches = [trial.rate_reach for trial in counted]
+def _mean_reach(reaches: Sequence[float]) -> float:
+    """Return the factor by which a geometric mean may be higher: that of its trials'."""
     return inf if inf in reaches else exp(fsum(map(log, reaches)) / max(1, len(reaches)))
 
 
