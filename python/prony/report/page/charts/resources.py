@@ -15,7 +15,7 @@ from prony.report.page.scene import Scene, titled
 from prony.report.text import pointer
 
 _HEIGHT = 56
-_UNSEEN = {"cpu_percent": " Processes that end between two samples are in the whole, and in no role."}
+_UNSEEN = {"cpu_percent": " What several roles may have used between two samples is in the whole alone."}
 _SCALES = {"cpu_percent": Scale(1, "%"), "rss_peak": Scale(MIB, "MiB")}
 # Roles are few and known by name; their greys and blues say nothing of subjects.
 _SHADES = ("#57606a", "#0072b2", "#b07a00", "#00896b", "#b35c96", "#d55e00")
