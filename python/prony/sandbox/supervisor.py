@@ -501,6 +501,7 @@ def _try_in_namespace(action: Callable[[], None]) -> None:
 def _own_proc() -> None:
     linux.own_mounts()
     linux.mount_own_proc()
+    linux.mount_own_terminals()
 
 
 def _read_only_files() -> None:
