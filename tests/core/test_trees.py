@@ -13,7 +13,7 @@ from commands import passable_folder
 from prony.catalog.schema.apps import folder_digest
 from prony.core import trees
 from prony.core.errors import HostError
-from prony.core.trees import content, remove_tree, sizes, walk
+from prony.core.trees import content, copy_file, remove_tree, sizes, walk
 
 DEEP = 20_000
 
@@ -224,3 +224,29 @@ def test_a_tree_is_walked_as_the_standard_library_does(tmp_path: Path) -> None:
         return sorted((path, sorted(folders), sorted(files)) for path, folders, files in entries)  # type: ignore[attr-defined]
 
     assert sorted_(walk(tmp_path)) == sorted_(os.walk(tmp_path))
+
+
+@pytest.mark.parametrize("exchanged", ["a", "a/b", "a/b/file"])
+def test_a_file_whose_folder_became_a_link_is_not_copied(tmp_path: Path, exchanged: str) -> None:
+    for name in ("app", "closed"):
+        (tmp_path / name / "a" / "b").mkdir(parents=True)
+        (tmp_path / name / "a" / "b" / "file").write_text(name)
+    app, file = tmp_path / "app", tmp_path / "app" / "a" / "b" / "file"
+    assert copy_file(app, file, tmp_path / "copy") == 3
+    (app / exchanged).rename(tmp_path / "moved")
+    (app / exchanged).symlink_to(tmp_path / "closed" / exchanged)
+    with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
+        copy_file(app, file, tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_what_is_closed_no_file_or_too_large_is_not_copied(tmp_path: Path) -> None:
+    for name, mode in {"closed": 0o600, "sparse": 0o644}.items():
+        (tmp_path / name).touch(mode)
+    os.truncate(tmp_path / "sparse", 1 << 40)
+    os.mkfifo(tmp_path / "pipe", 0o644)
+    for name in ("closed", "pipe"):
+        assert copy_file(tmp_path, tmp_path / name, tmp_path / "copy") == 0
+    with pytest.raises(ValueError, match="too large to copy"):
+        copy_file(tmp_path, tmp_path / "sparse", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

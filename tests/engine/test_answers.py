@@ -65,7 +65,11 @@ def test_what_are_no_facts_of_a_machine_is_refused_in_one_line(said):
 
 
 @pytest.mark.parametrize(
-    "odd", [{"phase": "lunch"}, {"phase": [1]}, {"ok": "many"}, {"elapsed_ns": None}, {"connected": 1.5}]
+    "odd",
+    [
+        *({"phase": "lunch"}, {"phase": [1]}, {"ok": "many"}, {"elapsed_ns": None}, {"connected": 1.5}),
+        *({"ok": True}, {"failed": -1}, {"elapsed_ns": 10**400}, {"last_second": {"p50_ns": "x"}}),
+    ],
 )
 def test_progress_that_cannot_be_added_up_is_none(odd):
     assert progress_in({"progress": PROGRESS}) == PROGRESS
@@ -79,6 +83,10 @@ def test_progress_that_cannot_be_added_up_is_none(odd):
         # A line that its process would take for the result of all generators, or for the end.
         *({"event": "recording", "recording": {}}, {"event": "error", "message": ""}),
         {"event": "window_open", "monotonic_ns": 5, "kept": [0] * 20_000},
+        # What shows it would take the sum, or the name, for one of its own.
+        *({"event": "progress"}, {"event": "progress", **PROGRESS, "elapsed_ns": 10**400}),
+        *({"event": "window_close", "monotonic_ns": -5}, {"event": "window_open"}, {"event": "waiting"}),
+        *({"event": "started", "limit": "x"}, {"event": "started", "machine": {"connections": 1, "by": "x"}}),
     ],
 )
 def test_an_event_of_no_known_kind_with_more_or_with_an_odd_time_is_none(odd):

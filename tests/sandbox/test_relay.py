@@ -81,7 +81,11 @@ def test_a_name_in_another_place_or_a_port_that_there_is_not_is_refused(asked):
 
 
 @pytest.mark.parametrize(
-    "said", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n"]
+    "said",
+    [
+        *(b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n"),
+        *(b"GET http://evil\t@pypi.org/ HTTP/1.1\r\n\r\n", b"CONNECT pypi\n.org:443 HTTP/1.1\r\n\r\n"),
+    ],
 )
 def test_what_is_no_request_of_a_proxy_is_answered(said):
     assert answered([], said)[0].split()[1] in {"400", "502"}

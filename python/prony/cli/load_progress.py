@@ -230,7 +230,7 @@ def short_of(event: Json) -> str | None:
     'this machine allows 5 connections (by its ports), fewer than asked for: 9; the others fail'
     """
     limit, machine = event.get("limit"), event.get("machine")
-    if limit is None or machine is None:
+    if limit is None or machine is None or machine["by"] not in _BOUNDS:
         return None
     most = f"this machine allows {format_count(machine['connections'])} connections"
     most = f"{most} ({_BOUNDS[machine['by']]})"

@@ -13,12 +13,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK_BYTES = 512
 # No app and no environment has so many; to look at them takes seconds.
 MOST_ENTRIES = 1_000_000
 MOST_LEVELS = 200
+_MOST_COPIED_BYTES = 1 << 30
 
 FileKey = tuple[int, int]
 """Which file it is: its device, and its number there."""
@@ -66,6 +68,40 @@ def content(file: Path, most_bytes: int | None = None) -> bytes:
         if most_bytes is not None and status.st_size > most_bytes:
             raise OSError(errno.EFBIG, "it is too large", str(file))
         return opened.read(status.st_size)
+
+
+def copy_file(folder: Path, file: Path, target: Path, mode: int = stat.S_IROTH) -> int:
+    """Copy an ordinary file of ``folder`` that has the bits of ``mode``, with the folders above it; return
+    its bytes. Nothing is done for another one.
+
+    What was a folder when it was listed may be a link since: none is followed, on the way neither.
+
+    *Errors*: OSError; ValueError for more than 1 GiB.
+    """
+    with _opened_in(folder, file.relative_to(folder)) as source:
+        status = os.fstat(source.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & mode != mode:
+            return 0
+        if status.st_size > _MOST_COPIED_BYTES:
+            raise ValueError(f"`{file}` is too large to copy")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left = status.st_size
+        with target.open("xb") as copy:
+            while left and (sent := os.sendfile(copy.fileno(), source.fileno(), None, left)):
+                left -= sent
+        return status.st_size
+
+
+def _opened_in(folder: Path, file: Path) -> BinaryIO:
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in file.parts[:-1]:
+            above, place = place, os.open(name, _FOLDER, dir_fd=place)
+            os.close(above)
+        once = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        return cast(BinaryIO, os.fdopen(os.open(file.name, once, dir_fd=place), "rb", buffering=0))
+    finally:
+        os.close(place)
 
 
 def sizes(folder: str | Path, enough: float = float("inf")) -> dict[FileKey, int]:

@@ -25,6 +25,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
+from enum import StrEnum, auto
 from pathlib import Path
 
 from prony.core.errors import EngineError
@@ -34,17 +35,73 @@ from prony.core.units import GIB, MIB, SECOND_NS, format_bytes
 from prony.model.facts import Fingerprint
 from prony.model.json_codec import Json, ShapeError, decode
 
-PHASES = ("opening", "warmup", "window", "drain")
+
+class _Phase(StrEnum):
+    OPENING = auto()
+    WARMUP = auto()
+    WINDOW = auto()
+    DRAIN = auto()
+
+
+PHASES = tuple(map(str, _Phase))
 """Of a load, in their order."""
 
-_COUNTS = ("elapsed_ns", "ok", "failed", "in_flight", "queued", "connected")
+
+class _Bound(StrEnum):
+    ASKED = auto()
+    TIME_OUT = auto()
+    DESCRIPTORS = auto()
+    PORTS = auto()
+    MEMORY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    connections: int
+    by: _Bound
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    limit: _Limit | None
+    machine: _Limit | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    generators: int
+
+
+@dataclass(frozen=True, slots=True)
+class _LastSecond:
+    second: int
+    ok: int
+    p50_ns: int
+    p99_ns: int | None
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    phase: _Phase
+    elapsed_ns: int
+    ok: int
+    failed: int
+    in_flight: int
+    queued: int
+    connected: int
+    last_second: _LastSecond | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    monotonic_ns: int
+
+
 # Of a load, with what each says: any other, as a result, would pass for a line of who leads the load.
-_EVENTS: Mapping[str, Collection[str]] = {
-    "started": {"limit", "machine"},
-    "waiting": {"generators"},
-    "progress": {"phase", "last_second", *_COUNTS},
-    "window_open": {"monotonic_ns"},
-    "window_close": {"monotonic_ns"},
+_EVENTS: Mapping[str, type] = {
+    **{"started": _Started, "waiting": _Waiting, "progress": _Progress},
+    **{"window_open": _Moment, "window_close": _Moment},
 }
 
 
@@ -105,26 +162,24 @@ def _no_answer(name: str, why: str) -> EngineError:
 
 def progress_in(beat: Json) -> Json | None:
     """Return the progress of a beat; None where there is none that can be added up."""
-    match beat.get("progress"):
-        case {"phase": phase, **counts} if phase in PHASES and _are_counts(counts):
-            return dict(beat["progress"])
-    return None
+    found = beat.get("progress")
+    return found if _is(_Progress, found) else None
 
 
 def event_in(beat: Json) -> Json | None:
-    """Return the event of a beat; None where there is none of a known kind, or with a time that is none."""
+    """Return the event of a beat; None where there is none of a known kind, or with a value that is none."""
     match beat.get("event"):
-        case {"event": str(kind), **rest} if (
-            rest.keys() <= set(_EVENTS.get(kind, {None}))
-            and kind in _EVENTS
-            and isinstance(rest.get("monotonic_ns"), int | None)
-        ):
+        case {"event": str(kind), **rest} if kind in _EVENTS and _is(_EVENTS[kind], rest):
             return dict(beat["event"])
     return None
 
 
-def _are_counts(found: Mapping[object, object]) -> bool:
-    return all(isinstance(found.get(name), int) for name in _COUNTS)
+def _is(kind: type, found: object) -> bool:
+    try:
+        decode(kind, found, "event")
+    except ShapeError:
+        return False
+    return isinstance(found, dict) and found.keys() <= {field.name for field in fields(kind)}
 
 
 # --- what the other side of `prony run --target` may say to this one --------------------------------------

@@ -33,10 +33,11 @@ _START_S = 20.0
 _USUAL_NS = 30 * MINUTE_NS
 # It is kept in memory. No lock and no version is as long; what a build has to say goes to its log.
 _MOST_OUTPUT_BYTES = 64 * MIB
-# Where programs of the machine listen: nothing there is a build's business.
+# Where most programs of the machine listen: nothing there is a build's business.
 _SOCKETS = Path("/run")
 _PROXY = f"http://{RELAY[0]}:{RELAY[1]}"
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_UNIX_SOCKETS = Path("/proc/net/unix")
 # As shells have it.
 _NOT_STARTED, _NOT_CAUGHT = 127, 128
 
@@ -208,6 +209,7 @@ def _files(task: BuildTask, home: Path, user: RunAs) -> Json:
         "shown": named_temporary([*named, *writable]),
         "hidden": [] if any(one.startswith(f"{_SOCKETS}/") for one in named) else [str(_SOCKETS)],
     }
+    files["hidden"] += _listening()
     if task.covered is None or home.resolve().is_relative_to(task.covered.resolve()):
         return files
     place = layer_folder(home)
@@ -216,3 +218,10 @@ def _files(task: BuildTask, home: Path, user: RunAs) -> Json:
     files["writable"] = [*writable, str(task.covered)]
     files["watched"] = [*writable, str(place)]
     return {**files, "layer": {"folder": str(task.covered), "place": str(place)}}
+
+
+def _listening() -> list[str]:
+    """Return the sockets with a path: a mount that is read-only lets anybody connect. *Source*: proc(5)."""
+    lines = _UNIX_SOCKETS.read_text(errors="surrogateescape").splitlines()[1:]
+    paths = {line.split(maxsplit=7)[7] for line in lines if " /" in line}
+    return sorted(path for path in paths if path.startswith("/") and os.path.exists(path))  # noqa: PTH110

@@ -48,6 +48,10 @@ _MOUNT_SETATTR = 442
 # include/uapi/linux/fcntl.h
 _AT_WORKING_FOLDER, _AT_RECURSIVE = -100, 0x8000
 
+# include/uapi/asm/unistd.h, include/uapi/linux/keyctl.h
+_KEYCTL: Mapping[str, int] = {"x86_64": 250, "aarch64": 219}
+_JOIN_SESSION_KEYRING = 1
+
 # include/uapi/linux/sockios.h, if.h
 _GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
 
@@ -201,6 +205,22 @@ def forbid_new_privileges() -> None:
     _check(_libc().prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
+def own_keys() -> None:
+    """Leave the caller's session keyring: whoever inherits it can read what others keep there.
+
+    Nothing is done on an architecture whose number for the call is not known, and where the kernel offers no
+    keys.
+
+    *Errors*: OSError. *Source*: session-keyring(7).
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number is None:
+        return
+    done = _libc().syscall(ctypes.c_long(number), ctypes.c_int(_JOIN_SESSION_KEYRING), None)
+    if done < 0 and ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+        raise OSError(ctypes.get_errno(), f"keyctl: {os.strerror(ctypes.get_errno())}")
+
+
 def own_mounts() -> None:
     """Move the caller into a mount namespace of its own, which no longer hears of the others' mounts.
 
@@ -324,6 +344,18 @@ def mount_own_shared_memory(size_bytes: int | None = None) -> None:
         flags = _NO_SETUID | _NO_DEVICES
         options = b"mode=1777" + (b"" if size_bytes is None else f",size={size_bytes}".encode())
         _check(_libc().mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, options), "mount /dev/shm")
+
+
+def mount_own_terminals() -> None:
+    """Mount a /dev/pts without terminals for the caller's mount namespace alone: in the host's its user reads
+    what is typed into that user's other windows.
+
+    *Errors*: OSError, EPERM without CAP_SYS_ADMIN.
+    """
+    if Path("/dev/pts").is_dir():
+        options = b"newinstance,ptmxmode=0666,mode=620"
+        done = _libc().mount(b"devpts", b"/dev/pts", b"devpts", _NO_SETUID | _NO_EXEC, options)
+        _check(done, "mount /dev/pts")
 
 
 def raise_loopback() -> None:

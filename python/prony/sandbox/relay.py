@@ -181,6 +181,9 @@ def _asked(client: socket.socket) -> _Asked | None:
             return None
     line, _, rest = data.partition(b"\r\n")
     method, target, version = line.decode("latin-1").split(" ")
+    # In the middle of a host urllib leaves out what another proxy would take for its end.
+    if not target.isprintable():
+        return None
     if method == "CONNECT":
         url = urlsplit(f"//{target}")
         return _Asked(

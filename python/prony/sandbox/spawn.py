@@ -157,6 +157,7 @@ def _steps(
         ("set limits", lambda: _set_limits(order)),
         ("connect the output", lambda: _connect(order, log, failures)),
         (f"change to the user {order.uid}", lambda: _change_user(order)),
+        ("leave the caller's keys", linux.own_keys),
         ("tie it to the supervisor", lambda: _die_with(parent)),
         ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
         # As the subject's user, so that a folder that it cannot enter is reported here.

@@ -319,6 +319,7 @@ def _mounted(order: SpawnOrder) -> Sequence[Process]:
         linux.mount_own_temporary_folders(order.temporary, order.shown)
     linux.hide(order.hidden)
     linux.mount_own_proc()
+    linux.mount_own_terminals()
     if order.network_namespace:
         # The same holds for memory.
         most = (size for size in (order.disk_bytes, order.memory_bytes) if size is not None)

@@ -39,6 +39,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import stat
@@ -151,6 +152,17 @@ def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
+_SHARED = re.compile(r"^Shmem: +(\d+) kB", re.MULTILINE)
+
+
+def shared_memory() -> int:
+    """Return how many bytes of files in memory there are on this machine, and of memory that is shared: no
+    process need have it. *Source*: proc(5), meminfo.
+    """
+    found = _SHARED.search(Path("/proc/meminfo").read_text())
+    return int(found[1]) * KIB if found else 0
+
+
 def memory_in_use(pids: Iterable[int]) -> int:
     """Return how many bytes of memory these processes have for themselves: no pages of files.
 
@@ -228,6 +240,7 @@ class _Supervisor:
         self._ring = Ring()
         self._growth = Growth(order.watched, Use(order.disk_bytes or 0, order.disk_files or 0))
         self._census = Census(None if order.pid_namespace else order.census)
+        self._shared = shared_memory()
         self._statuses: dict[int, int] = {}
         self._asked_to_stop = False
         self._log, self._look_s, self._soon = -1, _LOOK_S, False
@@ -327,7 +340,9 @@ class _Supervisor:
 
     def _outgrown(self) -> Mapping[str, int | Mapping[str, int]]:
         most = self._order.memory_bytes
-        if most is not None and memory_in_use(self._everybody()) > most:
+        # Whose shared memory is cannot be seen where it has no process: all that came since the start counts.
+        shared = 0 if most is None else max(0, shared_memory() - self._shared)
+        if most is not None and memory_in_use(self._everybody()) + shared > most:
             return {"outgrew_memory": most}
         exceeded = self._growth.exceeded(self._everybody)
         return {"outgrew": exceeded} if exceeded else {}
@@ -486,6 +501,7 @@ def _try_in_namespace(action: Callable[[], None]) -> None:
 def _own_proc() -> None:
     linux.own_mounts()
     linux.mount_own_proc()
+    linux.mount_own_terminals()
 
 
 def _read_only_files() -> None:

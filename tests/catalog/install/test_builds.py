@@ -248,11 +248,68 @@ def test_without_namespaces_what_must_be_built_is_refused(user, monkeypatch):
     assert "--trust-build" in found.reason
 
 
+# --- what a build would find beside its files -----------------------------------------------------------
+
+FINDS = r"""
+import ctypes, json, os, socket
+found, libc, word = [], ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(100)
+try:
+    socket.socket(socket.AF_UNIX).connect(%r); found.append("socket")
+except OSError: pass
+try:
+    os.write(os.open(%r, os.O_WRONLY | os.O_NOCTTY), b"x"); found.append("terminal")
+except OSError: pass
+key = libc.syscall(KEYCTL, 10, -3, b"user", b"prony-test", 0)
+if key > 0 and libc.syscall(KEYCTL, 11, key, word, 100) > 0: found.append("key")
+os.openpty()
+print(json.dumps(found))
+"""
+WITH_A_KEY = """
+import ctypes, dataclasses, os, sys
+from pathlib import Path
+from prony.catalog.install.child import Children
+from prony.core.users import BuildRules, resolve_user
+from prony.sandbox.building import BuildTask
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.syscall(KEYCTL, 1, None) > 0
+assert libc.syscall(ADD_KEY, b"user", b"prony-test", b"word", 4, -3) > 0
+user = dataclasses.replace(resolve_user(), build=BuildRules(trusted=sys.argv[2] == "trusted"))
+task = BuildTask(["/usr/bin/python3", "-c", sys.argv[1]], {"PATH": os.defpath}, Path("/"))
+print(Children(user).build(task).output)
+"""
+NUMBERS = {"x86_64": {"KEYCTL": "250", "ADD_KEY": "248"}, "aarch64": {"KEYCTL": "219", "ADD_KEY": "217"}}
+
+
+@pytest.mark.skipif(os.uname().machine not in NUMBERS, reason="the numbers of the calls are not known here")
+@pytest.mark.parametrize("trusted", ["", "trusted"])
+def test_a_build_finds_no_socket_terminal_or_key(user, trusted):
+    path = str(user.cache.parent / "open.socket")
+    main, side = os.openpty()
+    scripts = [WITH_A_KEY, FINDS % (path, os.ttyname(side))]
+    for name, number in NUMBERS[os.uname().machine].items():
+        scripts = [script.replace(name, number) for script in scripts]
+    # Of each what anybody may use: an ordinary user's are that user's own.
+    with socket.socket(socket.AF_UNIX) as listening, os.fdopen(main, "rb"), os.fdopen(side, "rb"):
+        listening.bind(path)
+        listening.listen()
+        for place in (path, os.ttyname(side)):
+            Path(place).chmod(0o666)
+        command = [sys.executable, "-c", *scripts, trusted]
+        environment = {**os.environ, "PRONY_CACHE": str(user.cache)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    # Nobody passes keys on, also to whom is trusted.
+    assert json.loads(done.stdout) == (["socket", "terminal"] if trusted else []), done.stderr
+
+
 # --- ceilings ---------------------------------------------------------------------------------------------
 
 PYTHON = "/usr/bin/python3"
 EATS = {
     "memory": "kept = [bytearray(1 << 20) for _ in range(4096)]",
+    "memory that is shared": "import mmap, time\nm = mmap.mmap(-1, 512 << 20)\n"
+    "for at in range(0, 512 << 20, 4096): m[at] = 1\ntime.sleep(30)",
+    "memory of nobody": "import os, time\nfor k in range(12): f = os.memfd_create('x'); "
+    "[os.write(f, bytes(1 << 20)) for _ in range(60)]; os.dup(f)\ntime.sleep(30)",
     "time": "import time; time.sleep(60)",
     "disk": "import os, time; f = open(os.environ['HOME'] + '/x', 'wb')\n"
     "for _ in range(400): f.write(bytes(1 << 20)); f.flush(); time.sleep(.005)\ntime.sleep(30)",
@@ -269,7 +326,9 @@ def test_a_build_that_takes_too_much_is_ended_and_told_how_to_have_more(user, wh
     assert done.status != 0
     assert time.monotonic() - started < 25
     # The kernel ends the write that would make one file too large before Prony sees the folder.
-    assert f"--build-limits {what}=" in done.log or (what == "disk" and "File too large" in done.log)
+    assert f"--build-limits {what.split()[0]}=" in done.log or (
+        what == "disk" and "File too large" in done.log
+    )
 
 
 def test_a_build_that_forks_without_end_is_held(user):

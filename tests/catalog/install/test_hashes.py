@@ -7,9 +7,9 @@ import pytest
 from commands import passable_folder
 from prony.catalog.install.build import _filled, _Recipe, environment_name
 from prony.catalog.install.child import FinishedCommand
-from prony.catalog.install.environment import EnvironmentRequest
+from prony.catalog.install.environment import Declared, EnvironmentRequest
 from prony.catalog.install.interpreter import Interpreter
-from prony.catalog.install.resolve import Lock, Wanted, resolve_lock
+from prony.catalog.install.resolve import Lock, Unresolved, Wanted, resolve_lock
 from prony.catalog.install.uv import Uv
 from prony.catalog.schema.loader import load_catalog
 from prony.core.users import builder_for, resolve_user
@@ -49,12 +49,17 @@ def user():
         yield replace(resolve_user(), cache=folder)
 
 
+def answering(user, answer):
+    """Return a uv that answers, what notes its commands, and an interpreter."""
+    uvs = Uvs(builder_for(user), answer, [])
+    python = Interpreter(user.cache / "python", "CPython 3.11.2", (3, 11))
+    return Uv("uv", {}, user.cache, uvs), uvs, python
+
+
 def resolved(user, answer):
     """Return the lock that is made of what uv answers, and the command that was given."""
     server = load_catalog().server("wsgiref")
-    uvs = Uvs(builder_for(user), answer, [])
-    uv = Uv("uv", {}, user.cache, uvs)
-    python = Interpreter(user.cache / "python", "CPython 3.11.2", (3, 11))
+    uv, uvs, python = answering(user, answer)
     wanted = Wanted(server, server.install, ("falcon==4.4.0",))
     found = resolve_lock(uv, user, python, wanted)
     _filled(
@@ -111,3 +116,26 @@ def test_a_lock_that_was_kept_is_compared_too(user):
     lock, commands = resolved(user, "not asked again")
     assert lock.hashed
     assert not any("--generate-hashes" in command for command in commands)
+
+
+FORGED = {
+    "no path": "-e ./a\0b",
+    "no address": "x @ file://[",
+    "a name without an end": "-e ./" + "a" * 5000,
+    "the whole machine": "x @ file:///",
+    "folders in folders": "-e /usr/lib\n-e /usr\n",
+    "more lines than files": "".join(f"-e ./{number}\n" for number in range(3000)),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_lock_as_only_a_build_writes_one_is_refused_in_one_line(user, what, monkeypatch):
+    monkeypatch.setattr("prony.catalog.install.child._MOST_FILES", 1000)
+    server, file = load_catalog().server("wsgiref"), user.cache / "requirements.txt"
+    file.write_text("./mine\n")
+    uv, _, python = answering(user, FORGED[what])
+    found = resolve_lock(uv, user, python, Wanted(server, server.install, declared=Declared(file)))
+    assert isinstance(found, Unresolved)
+    assert found.reason.startswith("`wsgiref` cannot be installed: ")
+    assert found.reason.isprintable()
+    assert len(found.reason) < 300

@@ -256,6 +256,8 @@ SPEAKS = {
     "a line after": AFTER % b"x\n",
     "another report": AFTER % b'{"missing": [], "packages": 5}\n',
     "a list": AFTER % (b"[" * 100_000 + b"\n"),
+    "a version without an end": AFTER
+    % (b'{"missing": [], "packages": {"x": "' + b"9" * 5000 + b'"}, "interpreter": ""}\n'),
     "output without an end": "import os\nwhile True: os.write(1, bytes(65536))",
 }
 

@@ -13,7 +13,7 @@ from prony.catalog.install.access import refuse_open_cache
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
-from prony.catalog.install.seal import sealed_copy
+from prony.catalog.install.seal import seal, sealed_copy
 from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
 from prony.core.errors import HostError
@@ -158,6 +158,36 @@ def test_a_hard_link_to_a_file_of_another_user_is_refused(user, request_of, fold
     with pytest.raises(ValueError, match="belongs to another user"):
         seal(made, builder.uid)
     assert secret.stat().st_mode & 0o777 == 0o600
+
+
+def deep(place):
+    for _ in range(250):
+        place /= "d"
+        place.mkdir()
+
+
+REFUSED = {
+    "a pipe with a line in its name": lambda place: os.mkfifo(place / "a\nb"),
+    "folders of any depth": deep,
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_product_is_refused_in_one_line(tmp_path, what):
+    (tmp_path / "made").mkdir()
+    REFUSED[what](tmp_path / "made")
+    with pytest.raises(ValueError, match=r"neither a file|deeper than 200") as refused:
+        seal(tmp_path / "made", os.geteuid())
+    assert str(refused.value).isprintable()
+
+
+def test_a_program_that_takes_its_owners_rights_is_sealed_without_them(tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "program").touch()
+    (tmp_path / "made" / "program").chmod(0o6777)
+    (tmp_path / "made" / "-rf\n\udcff").mkdir(0o7777)
+    assert seal(tmp_path / "made", os.geteuid()).entries == 3
+    assert {path.stat().st_mode & 0o7777 for path in (tmp_path / "made").iterdir()} == {0o555}
 
 
 @needs_root

@@ -77,6 +77,9 @@ _RECIPE = "3"
 
 _VENV = "venv"
 
+# Of a report: each trial keeps it. No environment has so many packages, and no name is as long.
+_MOST_TEXTS = 20_000
+
 # Also for Python 2.
 _REPORT = """
 from __future__ import print_function
@@ -428,7 +431,8 @@ def _report_in(output: str) -> Json | None:
         texts = [found["interpreter"], *found["missing"], *found["packages"], *found["packages"].values()]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found if all(isinstance(text, str) for text in texts) else None
+    is_short = len(texts) <= _MOST_TEXTS
+    return found if is_short and all(isinstance(text, str) and len(text) < 1000 for text in texts) else None
 
 
 def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:

@@ -12,13 +12,13 @@ folder, or a copy of it where its user cannot enter that.
 import hashlib
 import os
 import re
-import shutil
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from errno import EACCES, EINTR, ENOSPC
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
@@ -29,7 +29,7 @@ from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.schema.apps import SKIPPED
 from prony.core.errors import HostError
-from prony.core.trees import walk
+from prony.core.trees import copy_file, walk
 from prony.core.units import GIB
 from prony.core.users import RunAs, builder_for, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
@@ -251,6 +251,8 @@ class Children:
         except HostError:
             self.check()
             raise
+        except ValueError as error:
+            return FinishedCommand(126, "", f"error: {error}")
         finally:
             with self._lock:
                 self._running.difference_update(started)
@@ -314,13 +316,22 @@ def _unreached(hosts: Sequence[str]) -> str:
 
 # Beyond it the copy takes longer than anybody waits.
 _MOST_BYTES = GIB
+_MOST_FILES = 200_000
 
 
 def project_state(lines: Iterable[str], folder: Path) -> str:
-    """Return a digest of the folders that the lines of a lock name: of each file's path, size and time."""
+    """Return a digest of the folders that the lines of a lock name: of each file's path, size and time.
+
+    *Errors*: OSError; ValueError for what is no path, and for more files than are looked at.
+    """
     digest = hashlib.sha256()
-    for path in filter(None, (_path_in(line, folder) for line in lines)):
-        for file in _files(path):
+    named = dict.fromkeys(filter(None, (_path_in(line, folder) for line in lines)))
+    # A stranger's build can write any number of lines, each with the whole machine.
+    outermost = [path for path in named if named.keys().isdisjoint(path.parents)]
+    for number, file in enumerate(chain(outermost, chain.from_iterable(map(_files, outermost)))):
+        if number > _MOST_FILES:
+            raise ValueError(f"it names more than {_MOST_FILES:,} files")
+        if number >= len(outermost):
             found = file.lstat()
             digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\n".encode(errors="replace"))
     return digest.hexdigest()
@@ -333,19 +344,14 @@ def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
     """
     if first_unreadable(folder, user) is None:
         return folder
-    total = 0
+    left = _MOST_BYTES
     for file in _files(folder):
-        found = file.lstat()
-        if not stat.S_ISREG(found.st_mode) or not found.st_mode & stat.S_IROTH:
-            continue
-        total += found.st_size
-        if total > _MOST_BYTES:
+        if stat.S_ISREG(file.lstat().st_mode):
+            left -= copy_file(folder, file, copy / file.relative_to(folder))
+        if left < 0:
             raise ValueError(
                 f"`{folder}` is too large to copy, and `{user.name}`, who builds, cannot enter it"
             )
-        target = copy / file.relative_to(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target, follow_symlinks=False)
     return copy
 
 

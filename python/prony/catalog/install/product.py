@@ -6,7 +6,6 @@ commands read it.
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.apps import SKIPPED
 from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.expression import fill
-from prony.core.trees import content, remove_tree, walk
+from prony.core.trees import content, copy_file, remove_tree, walk
 from prony.core.units import GIB, format_bytes
 from prony.core.users import RunAs, own_folder
 from prony.sandbox.building import BuildTask
@@ -109,8 +108,7 @@ def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:
     source.mkdir()
     for path in _files(entry):
         target = source / path.relative_to(entry.folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target, follow_symlinks=False)
+        copy_file(entry.folder, path, target, stat.S_IROTH if entry.is_of_app else 0)
         target.chmod(0o755 if os.access(path, os.X_OK) else 0o644)
     for path in [*source.rglob("*"), source]:
         if path.is_dir():

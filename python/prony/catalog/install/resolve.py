@@ -36,6 +36,7 @@ from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, Se
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.core.atomic_files import write_whole
 from prony.core.errors import HostError, UsageError
+from prony.core.safe_text import shortened
 from prony.core.temporary import temporary_folder
 from prony.core.units import KIB, MIB, format_bytes
 from prony.core.users import RunAs, find_uv, make_passable
@@ -167,9 +168,15 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
             )
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
+        try:
+            lock = _lock(done.output, wanted.file)
+        except (OSError, ValueError) as error:
+            # What is built can write the lines, too.
+            why = shortened(str(error), 200)
+            return Unresolved(f"`{wanted.server.name}` cannot be installed: {why}", last_words(done))
         write_whole(kept, done.output)
         kept.chmod(0o644)
-        return _lock(done.output, wanted.file)
+        return lock
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.lines)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
     return Unresolved(f"{together}: {cause(done)}", last_words(done))

@@ -15,11 +15,13 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from errno import E2BIG, ENAMETOOLONG
 from glob import escape
 from pathlib import Path
 from tempfile import mkdtemp
 
 from prony.core.atomic_files import write_whole
+from prony.core.safe_text import shortened
 from prony.core.trees import remove_tree, walk
 from prony.core.users import make_passable
 from prony.model.json_codec import Json
@@ -71,18 +73,18 @@ def seal(folder: Path, made_by: int) -> Tree:
     closed already can no longer be exchanged while it is closed itself.
 
     *Errors*: OSError; ValueError for an entry of another user, such as a hard link to a file of root's, and
-    for one that is neither file, folder nor link.
+    for one that is neither file, folder nor link; for a tree that is larger or deeper than any is.
     """
     _close(os.fspath(folder), os.lstat(folder), made_by)
-    waiting = [os.fspath(folder)]
-    while waiting:
-        path = waiting.pop()
-        for name in os.listdir(path):  # noqa: PTH208
-            inner = f"{path}/{name}"
-            status = os.lstat(inner)
-            _close(inner, status, made_by)
-            if stat.S_ISDIR(status.st_mode):
-                waiting.append(inner)
+    try:
+        for path, folders, others in walk(folder):
+            for name in (*folders, *others):
+                inner = f"{path}/{name}"
+                _close(inner, os.lstat(inner), made_by)
+    except OSError as error:
+        if error.errno not in (E2BIG, ENAMETOOLONG):
+            raise
+        raise ValueError(f"`{folder}`: {error.strerror}") from error
     return read_tree(folder)
 
 
@@ -156,9 +158,9 @@ def kept_beside(folder: Path) -> Path:
 
 def _close(path: str, status: os.stat_result, made_by: int) -> None:
     if status.st_uid != made_by:
-        raise ValueError(f"`{path}` belongs to another user than the one that built it")
+        raise ValueError(f"`{shortened(path, 200)}` belongs to another user than the one that built it")
     if stat.S_IFMT(status.st_mode) not in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK):
-        raise ValueError(f"`{path}` is neither a file, a folder nor a link")
+        raise ValueError(f"`{shortened(path, 200)}` is neither a file, a folder nor a link")
     if os.geteuid() == 0:
         os.chown(path, 0, 0, follow_symlinks=False)
     if not stat.S_ISLNK(status.st_mode):
