@@ -1,6 +1,10 @@
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
+from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.processes import ProcessMonitor, role_of
 
 CPUS = tuple(os.sched_getaffinity(0))
@@ -201,3 +206,36 @@ def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
     with pytest.raises(OSError, match="broken"):
         watch.stop()
     watch.stop()
+
+
+# Threads that come and go, each of which leaves its children to one that is listed after it.
+HANDING_ON = """
+import ctypes, os, signal, threading, time
+threading.stack_size(65536)
+def live(children):
+    for _ in range(children):
+        if os.fork() == 0:
+            while True:
+                signal.pause()
+    time.sleep(0.0005 if children else 0.005)
+    threading.Thread(target=live, args=(0,)).start()
+for place in range(40):
+    threading.Thread(target=live, args=(0 if place else 200,)).start()
+    time.sleep(0.0005)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_is_in_a_sample_once_though_it_passes_from_thread_to_thread() -> None:
+    command = [sys.executable, "-c", HANDING_ON]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, process_group=0) as handing_on:
+        try:
+            source, most = CompiledSource(os.getpid()), 0
+            until_s = time.monotonic() + 1.5
+            while time.monotonic() < until_s:
+                found = Counter(one.pid for one in source.sample())
+                most = max(most, len(found))
+                assert max(found.values()) == 1
+        finally:
+            os.killpg(handing_on.pid, signal.SIGKILL)
+    assert most > 50
