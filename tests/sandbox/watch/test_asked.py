@@ -133,7 +133,8 @@ def test_the_kernel_says_in_which_control_group_a_listener_was_opened():
 
 
 def test_a_listener_of_init_leads_to_who_has_the_connection(monkeypatch):
-    monkeypatch.setattr(asked, "sockets", lambda _: ((1, 90), (10, 90), (10, 91), (11, 91)))
+    held = ((1, 90), (10, 90), (10, 91), (11, 91))
+    monkeypatch.setattr(asked, "sockets", lambda pids: (one for one in held if one[0] in pids))
     parents = {1: 0, 10: 1, 11: 10}
     assert owners(FarEnd("port 5432", (90, 91), 7, 1), parents, {1, 10}) == [11]
 

@@ -239,3 +239,45 @@ def test_a_process_is_in_a_sample_once_though_it_passes_from_thread_to_thread() 
         finally:
             os.killpg(handing_on.pid, signal.SIGKILL)
     assert most > 50
+
+
+# A list of arguments that has no end, and that takes no memory: prctl(2), PR_SET_MM_MAP.
+ENDLESS = """
+import ctypes, struct, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+fields = [int(one) for one in open("/proc/self/stat").read().rpartition(")")[2].split()[1:]]
+begin = libc.mmap(None, ctypes.c_size_t(1 << 40), 1, 0x4022, -1, ctypes.c_long(0))
+places = [*fields[22:24], *fields[41:44], libc.sbrk(0), fields[24], begin, begin + (1 << 40), *fields[46:48]]
+mapped = struct.pack("=12QiI", *places, 0, 0, 0xFFFFFFFF)
+print(libc.prctl(35, 14, mapped, len(mapped), 0), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_command_line_without_an_end_is_read_to_its_cap() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE) as endless:
+        try:
+            assert endless.stdout is not None
+            if endless.stdout.readline() != b"0\n":
+                pytest.skip("this kernel lets no process say where its arguments are")
+            watch = ProcessMonitor(CompiledSource(endless.pid, include_root=True), {1: ()}, PLACEMENT)
+            watch.sample()
+        finally:
+            endless.kill()
+    # All of it are zeroes.
+    assert watch.samples()[0].processes[0].command.startswith("[python")
+
+
+def test_of_very_many_long_command_lines_the_beginnings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prony.sandbox.watch.processes._MOST_COMMANDS", 5000)
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)", "x" * 3000]
+    children = [subprocess.Popen(sleeping) for _ in range(4)]
+    watch = monitor(CompiledSource(os.getpid()))
+    watch.sample()
+    for child in children:
+        child.kill()
+        child.wait()
+    lengths = {one.pid: len(one.command) for one in watch.samples()[0].processes}
+    assert sorted(lengths[child.pid] > 3000 for child in children) == [False, False, True, True]
+    assert min(lengths[child.pid] for child in children) == 256
