@@ -111,6 +111,25 @@ def test_empty_files_count_as_space_does(tmp_path: Path) -> None:
     assert watched.exceeded(list) == {"files": 1000}
 
 
+def test_who_has_more_open_than_any_server_is_not_looked_at_as_long_as_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.sandbox.supervisor.MOST_OPEN", 50)
+    watched, beside = tmp_path / "watched", tmp_path / "beside"
+    watched.mkdir()
+    beside.mkdir()
+    growth = Growth([str(watched)], MOST)
+    for number in range(1100):
+        (beside / str(number)).touch()
+    with (beside / "0").open() as file:
+        copies = [os.dup(file.fileno()) for _ in range(1001)]
+    try:
+        assert growth.exceeded(lambda: [os.getpid()]) == {"files": 1000}
+    finally:
+        for copy in copies:
+            os.close(copy)
+
+
 ENTRIES = {
     "files": "open(f'file-{n}', 'w').close()",
     "folders": "os.mkdir(f'folder-{n}')",

@@ -40,5 +40,5 @@ pub use detail::{detail, Detail, ThreadSample};
 pub use error::Error;
 pub use memory::{memory, Memory};
 pub use perf::{Stack, StackWatch, SwitchWatch};
-pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler};
+pub use sampler::{Identity, ProcessSample, Sampler};
 pub use switches::ThreadSchedule;

@@ -1,5 +1,7 @@
 //! Samples a process and its descendants.
 
+use std::collections::HashSet;
+
 use crate::error::Error;
 use crate::source::{Source, Units};
 use crate::stat::Stat;
@@ -52,6 +54,7 @@ pub struct Sampler {
     units: Units,
     source: Source,
     pids: Vec<u32>,
+    seen: HashSet<u32>,
 }
 
 impl Sampler {
@@ -64,6 +67,7 @@ impl Sampler {
             units: Units::of_kernel(),
             source: Source::default(),
             pids: Vec::new(),
+            seen: HashSet::new(),
         }
     }
 
@@ -82,8 +86,13 @@ impl Sampler {
         self.method.begin(self.root, &mut self.source, &mut self.pids)?;
         let mut samples = Vec::with_capacity(self.pids.capacity());
         let mut next = 0;
+        self.seen.clear();
         while let Some(&pid) = self.pids.get(next) {
             next += 1;
+            // A thread that ends meanwhile leaves its children to another one, of which they are read again.
+            if !self.seen.insert(pid) {
+                continue;
+            }
             let Some(sample) = self.sample_process(pid)? else {
                 continue;
             };
@@ -126,34 +135,4 @@ fn to_sample(pid: u32, stat: &Stat, units: Units) -> ProcessSample {
         minor_faults: stat.minor_faults,
         major_faults: stat.major_faults,
     }
-}
-
-/// The process that has this number now, `None` when there is none.
-pub fn identity(pid: u32) -> Result<Option<Identity>, Error> {
-    let mut source = Source::default();
-    let stat = source
-        .of_process(format_args!("/proc/{pid}/stat"))?
-        .and_then(Stat::parse);
-    Ok(stat.map(|stat| Identity {
-        pid,
-        start_time_ticks: stat.start_time_ticks,
-    }))
-}
-
-/// The arguments of a process, `None` when there is none. They are empty for a kernel thread and for a process that has
-/// ended but was not waited for.
-pub fn cmdline(pid: u32) -> Result<Option<Vec<String>>, Error> {
-    let mut source = Source::default();
-    if source.of_process(format_args!("/proc/{pid}/cmdline"))?.is_none() {
-        return Ok(None);
-    }
-    // Each argument ends with a zero byte; a process that rewrote its title may have left the last one out.
-    let bytes = source.bytes().strip_suffix(b"\0").unwrap_or(source.bytes());
-    if bytes.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let arguments = bytes
-        .split(|&byte| byte == 0)
-        .map(|argument| String::from_utf8_lossy(argument).into_owned());
-    Ok(Some(arguments.collect()))
 }

@@ -42,11 +42,6 @@ impl Source {
         }
     }
 
-    /// The bytes of the file that was read last.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.content
-    }
-
     /// An error about the file that was read last.
     pub(crate) fn unknown_form(&self, line: &str) -> Error {
         Error::Form {

@@ -38,7 +38,7 @@ impl Method {
         }
     }
 
-    /// Adds the children of a process of so many threads to `found`, unless they are there already.
+    /// Adds the children of a process of so many threads to `found`, where a child may be there already.
     ///
     /// A process that starts or ends meanwhile may be missed, as may the children of one that ends: they have another
     /// parent by then.
@@ -101,9 +101,13 @@ pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
     numeric_names(&format!("/proc/{pid}/task"))
 }
 
-/// How many entries a folder has; `None` when it cannot be listed.
+/// How many entries a folder of descriptors has; `None` when it cannot be listed. Linux 6.2 says so at once: there may
+/// be a million, in each of thousands of processes.
 pub(crate) fn entries_of(folder: &str) -> Option<u64> {
-    Some(fs::read_dir(folder).ok()?.count() as u64)
+    match fs::metadata(folder).ok()?.len() {
+        0 => Some(fs::read_dir(folder).ok()?.count() as u64),
+        known => Some(known),
+    }
 }
 
 /// The entries of a folder that are numbers; none when it is gone.

@@ -19,8 +19,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ThreadSchedule>()?;
     module.add_function(wrap_pyfunction!(process_memory, module)?)?;
     module.add_function(wrap_pyfunction!(process_detail, module)?)?;
-    module.add_function(wrap_pyfunction!(process_identity, module)?)?;
-    module.add_function(wrap_pyfunction!(process_command_line, module)?)?;
     module.add_function(wrap_pyfunction!(machine_cpu, module)?)
 }
 
@@ -150,19 +148,6 @@ fn process_detail(py: Python<'_>, pid: u32) -> PyResult<Option<Detail>> {
         descriptors: detail.descriptors,
         threads: detail.threads.into_iter().map(Thread::from).collect(),
     }))
-}
-
-/// Return the number and the start time (in clock ticks since boot) of a process, None when it has ended.
-#[pyfunction]
-fn process_identity(py: Python<'_>, pid: u32) -> PyResult<Option<(u32, u64)>> {
-    let identity = prony_linux::identity(pid).map_err(|error| to_python(py, &error))?;
-    Ok(identity.map(|identity| (identity.pid, identity.start_time_ticks)))
-}
-
-/// Return the arguments of a process, None when it has ended.
-#[pyfunction]
-fn process_command_line(py: Python<'_>, pid: u32) -> PyResult<Option<Vec<String>>> {
-    prony_linux::cmdline(pid).map_err(|error| to_python(py, &error))
 }
 
 /// Time since the machine was started, by what a CPU did.

@@ -104,6 +104,16 @@ def _opened_in(folder: Path, file: Path) -> BinaryIO:
         os.close(place)
 
 
+def beginning(file: str | Path, most_bytes: int) -> bytes:
+    """Return the first bytes of a text of /proc: a process decides how long its command line and its list of
+    mappings are, and that of an endless one costs it nothing (prctl(2), PR_SET_MM_MAP).
+
+    *Errors*: OSError.
+    """
+    with open(file, "rb") as opened:  # noqa: PTH123
+        return opened.read(most_bytes)
+
+
 def sizes(folder: str | Path, enough: float = float("inf")) -> dict[FileKey, int]:
     """Return the bytes on the disk of each file and folder below ``folder``, of any depth; of some, where
     there are more than ``enough``.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.core.errors import HostError, explained
+from prony.core.trees import beginning
 
 _NAME = "\0prony-measures-here"
 _FOLDER = Path("/run/prony")
@@ -48,9 +49,9 @@ class _Holder:
 
     def __str__(self) -> str:
         if self.pid is None:
-            return "it has just ended, or is not visible to this user"
+            return "a process that has just ended, or is not visible to this user"
         try:
-            command = Path(f"/proc/{self.pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            command = beginning(f"/proc/{self.pid}/cmdline", _LONGEST_COMMAND * 4).replace(b"\0", b" ")
         except OSError:
             command = b""
         shown = "".join(one for one in command.decode(errors="replace") if one.isprintable()).strip()
@@ -70,7 +71,8 @@ def _bound(name: str) -> Iterator[tuple[str, ...]]:
             if error.errno != errno.EADDRINUSE:
                 raise HostError(f"cannot claim the machine: {error.strerror}") from error
             holder = _holder_of(name)
-            if os.geteuid() != 0 or holder.uid in (None, 0):
+            # Nobody can be named: then root's own lock alone says whether another root measures.
+            if os.geteuid() != 0 or holder.uid == 0:
                 raise HostError(f"another Prony is measuring on this machine: {holder}", hint=_HINT) from None
             yield (
                 f"{holder} also claims to measure here; root does not wait for other users, but if it does "
@@ -97,14 +99,18 @@ def _holder_of(name: str) -> _Holder:
 
 
 def _binder_of(name: str) -> tuple[int | None, int | None]:
-    """Return process and user that have bound a name without listening, where root can see that."""
+    """Return process and user that have bound a name without listening, where root can see that. It is nobody
+    of root's: a line of the list may be what somebody called a socket.
+    """
     shown = "@" + name[1:]
     lines = Path("/proc/net/unix").read_text(errors="replace").splitlines()
-    inodes = {f"socket:[{line.split()[6]}]" for line in lines if line.endswith(f" {shown}")}
+    fields = (line.split() for line in lines if line.endswith(f" {shown}"))
+    inodes = {f"socket:[{found[6]}]" for found in fields if len(found) > 7}
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with contextlib.suppress(OSError):
-            if any(str(one.readlink()) in inodes for one in folder.iterdir()):
-                return int(folder.parent.name), folder.parent.stat().st_uid
+            uid = folder.parent.stat().st_uid
+            if uid and any(str(one.readlink()) in inodes for one in folder.iterdir()):
+                return int(folder.parent.name), uid
     return None, None
 
 

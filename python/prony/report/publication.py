@@ -33,15 +33,22 @@ _A_WORD = re.compile(r"[a-zA-Z]*")
 _PART = r"[\w.@+~-]+"
 # Folders in which people keep what is theirs: what lies in one is a path however short it is.
 _ROOTS = "home|Users|root|srv|opt|mnt|media|data|var|tmp|private|Volumes|export|workspace|work|builds?"
-# Elsewhere from two folders on: what requests ask for is known. Two slashes begin an address, or a path; an
-# option of one letter, such as `-L`, may have its value at once, and a relative path leads there, too.
+# Slashes may be several, or escaped, as in JSON of PHP; folders have any letters, where another one follows.
+_SLASH = r"(?:\\{0,3}/)+"
+_FOLDER = r"""(?:[^\s/\\`'"<>|:;,]|\\[ ])+"""
+# Elsewhere from two folders on: what requests ask for is known. Two slashes begin an address or a path, three
+# behind a colon a path; an option of one letter, such as `-L`, may have its value at once, and a relative
+# path leads there, too.
 _PATH = re.compile(
-    rf"""file://(?:/{_PART})+/?
+    rf"""file://(?:/+[\w.@+~%-]+)+/?
     | (?<=[`'"])/(?:{_ROOTS})/[^`'"\n]*(?=[`'"])
-    | (?:(?<![\w./…~-])|(?<=(?<![\w-])-[A-Za-z])|(?<=(?<![\w:/])/)|(?<=(?<![\w/])\.\.))
-      (?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{2,}})/?""",
+    | (?:(?<![\w./…~-])|(?<=(?<![\w-])-[A-Za-z])|(?<=(?<![\w:/])/)|(?<=(?<![\w/])\.\.)|(?<=://)|(?<=:///))
+      (?:~[\w-]*(?:/{_PART})+ | {_SLASH}(?:{_ROOTS})(?:{_SLASH}(?:{_FOLDER}(?={_SLASH})|{_PART}))+
+       | /{_PART}(?:/+{_PART})+)/?
+    | %2[Ff](?:{_ROOTS})(?:%2[Ff]{_PART})+""",
     re.VERBOSE,
 )
+_SLASHES = re.compile(rf"{_SLASH}|%2[Ff]")
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
 _OWNED = re.compile(rf"/(?:home|Users)(?:/{_PART})?|/(?:{_ROOTS})(?:/{_PART})?$|~[\w-]*")
 
@@ -149,7 +156,7 @@ def _names_in(text: str, host: str) -> list[str]:
 
 
 def _shortened(match: re.Match[str]) -> str:
-    path = match.group(0).removeprefix("file://").rstrip("/")
+    path = _SLASHES.sub("/", match.group(0).removeprefix("file://")).rstrip("/")
     if path.startswith(_SYSTEM):
         return match.group(0)
     below = _OWNED.sub("", path, count=1) if _OWNED.match(path) else path

@@ -8,7 +8,6 @@
 """
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -17,6 +16,7 @@ from pathlib import Path
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
 from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, Reply, exchange
+from prony.sandbox.identity import sockets
 from prony.sandbox.linux import in_network
 
 # Enough to see the difference, without a whole page in a message.
@@ -127,7 +127,7 @@ _LISTENING = "0A"
 
 def listening_ports(pids: Sequence[int]) -> tuple[int, ...]:
     """Return the ports on which these processes of one network listen, ascending."""
-    own = {inode for pid in pids for inode in _sockets(pid)}
+    own = {str(inode) for _, inode in sockets(pids)}
     found = {port for pid in pids[:1] for port, inode in _listeners(pid) if inode in own}
     return tuple(sorted(found))
 
@@ -139,12 +139,3 @@ def _listeners(pid: int) -> Iterator[tuple[int, str]]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
                     yield int(fields[1].rpartition(":")[2], 16), fields[9]
-
-
-def _sockets(pid: int) -> Iterator[str]:
-    with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
-            with contextlib.suppress(OSError):
-                target = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
-                if target.startswith("socket:["):
-                    yield target[8:-1]

@@ -4,11 +4,19 @@ Standard library only: the supervisor imports it.
 
 >>> identify(os.getpid()).is_alive()
 True
+
+What processes have open: links of the form ``socket:[inode]`` (proc_pid_fd(5)).
+
+>>> inode_of("socket:[81]"), inode_of("/dev/null")
+(81, None)
 """
 
 import contextlib
 import os
+import re
 import signal
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,3 +126,41 @@ def _read_stat(pid: int) -> _Stat | None:
     # proc(5): the second field is the command in parentheses; it may contain blanks and parentheses.
     fields = text.rpartition(")")[2].split()
     return _Stat(fields[0], int(fields[1]), int(fields[19]))
+
+
+# --- what they have open ----------------------------------------------------------------------------------
+
+
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+# A second's work. A process may have a million, and leave them to each of its children.
+MOST_OPEN = 200_000
+
+
+def open_files(pids: Iterable[int], most: int = MOST_OPEN) -> Iterator[tuple[int, str]]:
+    """Yield what processes have open, each as the process and a path in /proc; of the first so many."""
+    found = ((pid, f"/proc/{pid}/fd/{name}") for pid in pids for name in _descriptors(pid))
+    return islice(found, most)
+
+
+def _descriptors(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as found:
+        for one in found:
+            yield one.name
+
+
+def sockets(pids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the inodes of the sockets that processes have open, each with its process; of those that may be
+    read, and ``MOST_OPEN`` descriptors.
+    """
+    for pid, path in open_files(pids):
+        # Another thread may have closed it.
+        with contextlib.suppress(OSError):
+            inode = inode_of(os.readlink(path))  # noqa: PTH115 - thousands at a time
+            if inode is not None:
+                yield pid, inode
+
+
+def inode_of(link: str) -> int | None:
+    """Return the inode of the socket that a descriptor is; None for anything else."""
+    found = _SOCKET.fullmatch(link)
+    return int(found[1]) if found else None

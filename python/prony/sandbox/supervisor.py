@@ -45,15 +45,15 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from prony.core.lines import Lines, json_object
-from prony.core.trees import sized, sizes
+from prony.core.trees import FileKey, sized, sizes
 from prony.core.units import KIB, MIB
 from prony.sandbox import linux
-from prony.sandbox.identity import Identity, descendants, identify
+from prony.sandbox.identity import MOST_OPEN, Identity, descendants, identify, open_files
 from prony.sandbox.spawn import SpawnOrder, report_failure
 from prony.sandbox.start import Started, start
 
@@ -122,8 +122,12 @@ class Growth:
         # Who makes folders faster than they are entered is not followed into them.
         enough = self._most.files
         found = {key: size for folder in self._folders for key, size in sizes(folder, enough).items()}
-        for pid in pids():
-            found |= dict(_removed_files_of(pid, os.lstat(self._folders[0]).st_dev))
+        device, most = os.lstat(self._folders[0]).st_dev, max(enough, MOST_OPEN)
+        for looked, (_, path) in enumerate(open_files(pids(), most + 1), 1):
+            found |= _if_removed(path, device)
+            if looked > most:
+                # Whoever has more open would write on as long as they are looked at.
+                return {"files": enough}
         return self._beyond(sum(found.values()), len(found))
 
     def _beyond(self, *found: int) -> Mapping[str, int]:
@@ -140,13 +144,13 @@ def _used(folder: str) -> Use:
     return Use((found.f_blocks - found.f_bfree) * found.f_frsize, found.f_files - found.f_ffree)
 
 
-def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], int]]:
+def _if_removed(path: str, device: int) -> dict[FileKey, int]:
+    """Return the key and the bytes of an open file of the file system that no folder names any more."""
     with contextlib.suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
-            with contextlib.suppress(OSError):
-                found = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
-                if stat.S_ISREG(found.st_mode) and found.st_dev == device and not found.st_nlink:
-                    yield sized(found)
+        found = os.stat(path)  # noqa: PTH116
+        if stat.S_ISREG(found.st_mode) and found.st_dev == device and not found.st_nlink:
+            return dict([sized(found)])
+    return {}
 
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -29,7 +29,7 @@ from prony.sandbox.container import inner_number
 from prony.sandbox.contract import listening_ports
 from prony.sandbox.linux import in_network
 from prony.sandbox.watch.inspector import NodeProcess, NodeStacks
-from prony.sandbox.watch.native_stacks import NativeStacks
+from prony.sandbox.watch.native_stacks import NativeStacks, mappings_text
 from prony.sandbox.watch.stacks import RATE_HZ, PythonStacks
 from prony.study.alone import may_load_again
 
@@ -177,21 +177,17 @@ def _program(pid: int) -> str:
     """
     try:
         name = Path(f"/proc/{pid}/exe").readlink().name
-        inside = _EMBEDDED.search(_files(pid))
+        inside = _EMBEDDED.search(mappings_text(pid))
     except OSError:
         return ""
     # Of nginx it is one of many modules.
     return inside[1] if inside and name != "nginx" else name
 
 
-def _files(pid: int) -> str:
-    return Path(f"/proc/{pid}/maps").read_text(errors="replace")
-
-
 def _is_python(pid: int) -> bool:
     """Return whether a process has a CPython in it, as uWSGI and others may."""
     try:
-        return _PYTHON.search(_files(pid)) is not None
+        return _PYTHON.search(mappings_text(pid)) is not None
     except OSError:
         return True  # py-spy says why it may not be read
 

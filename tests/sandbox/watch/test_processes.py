@@ -1,6 +1,10 @@
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
+from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.processes import ProcessMonitor, role_of
 
 CPUS = tuple(os.sched_getaffinity(0))
@@ -201,3 +206,78 @@ def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
     with pytest.raises(OSError, match="broken"):
         watch.stop()
     watch.stop()
+
+
+# Threads that come and go, each of which leaves its children to one that is listed after it.
+HANDING_ON = """
+import ctypes, os, signal, threading, time
+threading.stack_size(65536)
+def live(children):
+    for _ in range(children):
+        if os.fork() == 0:
+            while True:
+                signal.pause()
+    time.sleep(0.0005 if children else 0.005)
+    threading.Thread(target=live, args=(0,)).start()
+for place in range(40):
+    threading.Thread(target=live, args=(0 if place else 200,)).start()
+    time.sleep(0.0005)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_is_in_a_sample_once_though_it_passes_from_thread_to_thread() -> None:
+    command = [sys.executable, "-c", HANDING_ON]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, process_group=0) as handing_on:
+        try:
+            source, most = CompiledSource(os.getpid()), 0
+            until_s = time.monotonic() + 1.5
+            while time.monotonic() < until_s:
+                found = Counter(one.pid for one in source.sample())
+                most = max(most, len(found))
+                assert max(found.values()) == 1
+        finally:
+            os.killpg(handing_on.pid, signal.SIGKILL)
+    assert most > 50
+
+
+# A list of arguments that has no end, and that takes no memory: prctl(2), PR_SET_MM_MAP.
+ENDLESS = """
+import ctypes, struct, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+fields = [int(one) for one in open("/proc/self/stat").read().rpartition(")")[2].split()[1:]]
+begin = libc.mmap(None, ctypes.c_size_t(1 << 40), 1, 0x4022, -1, ctypes.c_long(0))
+places = [*fields[22:24], *fields[41:44], libc.sbrk(0), fields[24], begin, begin + (1 << 40), *fields[46:48]]
+mapped = struct.pack("=12QiI", *places, 0, 0, 0xFFFFFFFF)
+print(libc.prctl(35, 14, mapped, len(mapped), 0), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_command_line_without_an_end_is_read_to_its_cap() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE) as endless:
+        try:
+            assert endless.stdout is not None
+            if endless.stdout.readline() != b"0\n":
+                pytest.skip("this kernel lets no process say where its arguments are")
+            watch = ProcessMonitor(CompiledSource(endless.pid, include_root=True), {1: ()}, PLACEMENT)
+            watch.sample()
+        finally:
+            endless.kill()
+    # All of it are zeroes.
+    assert watch.samples()[0].processes[0].command.startswith("[python")
+
+
+def test_of_very_many_long_command_lines_the_beginnings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prony.sandbox.watch.processes._MOST_COMMANDS", 5000)
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)", "x" * 3000]
+    children = [subprocess.Popen(sleeping) for _ in range(4)]
+    watch = monitor(CompiledSource(os.getpid()))
+    watch.sample()
+    for child in children:
+        child.kill()
+        child.wait()
+    lengths = {one.pid: len(one.command) for one in watch.samples()[0].processes}
+    assert sorted(lengths[child.pid] > 3000 for child in children) == [False, False, True, True]
+    assert min(lengths[child.pid] for child in children) == 256

@@ -21,6 +21,14 @@ signal.signal(signal.SIGINT, stop)
 pathlib.Path(sys.argv[0] + ".ready").touch()
 signal.pause()
 """
+SWELLS = f"""#!{sys.executable}
+import pathlib, sys, time
+time.sleep(0.2)
+try:
+    kept = bytearray(2 << 30)
+finally:
+    pathlib.Path(sys.argv[0] + ".ready").touch()
+"""
 REFUSES = """#!/bin/sh
 echo "Permission Denied: try again as root" >&2; touch "$0.ready"; exit 1
 """
@@ -65,6 +73,16 @@ def test_what_a_program_says_when_it_cannot_is_the_reason(tmp_path):
     _, missing = counters.deltas()
     assert "Permission Denied: try again as root; " in missing["gil.looks"]
     assert "kernel.yama.ptrace_scope=0" in missing["gil.looks"]
+
+
+def test_a_program_that_takes_too_much_memory_ends(tmp_path):
+    sampler = program(tmp_path, SWELLS)
+    stacks = PythonStacks(lambda: [os.getpid()], program=sampler)
+    stacks.open_window()
+    while not Path(f"{sampler}.ready").exists():
+        time.sleep(0.01)
+    stacks.close_window()
+    assert stacks.reason.endswith("MemoryError")
 
 
 def test_looks_are_as_many_as_the_program_makes_in_the_time(tmp_path):

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from prony.sandbox.cgroup.types import Counters
+from prony.sandbox.identity import open_files
 
 # Deltas. Each is read by a diagnosis or by the account of the transport.
 _FROM_NETSTAT = (
@@ -283,7 +284,7 @@ def _descriptors(process: int) -> tuple[int, int] | None:
     """Return how many files a process has open, and may have; None: it is gone, or has no limit."""
     try:
         limit = soft_limit(Path(f"/proc/{process}/limits").read_text())
-        used = sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+        used = sum(1 for _ in open_files([process]))
     except OSError:
         return None
     return (used, limit) if limit else None

@@ -34,21 +34,18 @@ A port is taken towards one peer only, an address and a port: another may be ask
 
 >>> waiting_ports([Outgoing(8000, 0), Outgoing(8000, 0), Outgoing(5432, 0)], behind=8000)
 {'ports.waiting': 2, 'ports.waiting_frontend': 2}
-
->>> inode_of("socket:[81]"), inode_of("/dev/null")
-(81, None)
 """
 
+import errno
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 from prony.model.address import Address, AddressKind
 from prony.model.observation import ListenerUsage
+from prony.sandbox.identity import sockets
 from prony.sandbox.watch.sock_diag import Listener, Outgoing, SockDiag
 
 
@@ -286,15 +283,8 @@ def _address(listener: Listener) -> str:
 # --- how a server's connections are spread over its workers, at the close of the window -------------------
 
 
-_SOCKET = re.compile(r"socket:\[(\d+)\]")
 # Some microseconds for each descriptor, once, after the window.
 _MOST_CONNECTIONS = 5000
-
-
-def inode_of(link: str) -> int | None:
-    """Return the inode of the socket that a descriptor is; None for anything else."""
-    found = _SOCKET.fullmatch(link)
-    return int(found[1]) if found else None
 
 
 class WorkerConnections:
@@ -321,15 +311,17 @@ class WorkerConnections:
             if len(accepted) > _MOST_CONNECTIONS:
                 self._missing["workers.connections"] = f"more than {_MOST_CONNECTIONS} connections"
                 return
-            held = [_held(process, accepted) for process in workers]
+            if hidden := [pid for pid in workers if _is_hidden(f"/proc/{pid}/fd")]:
+                raise PermissionError(errno.EACCES, f"the files of process {hidden[0]} may not be listed")
+            held = Counter(pid for pid, inode in set(sockets(workers)) if inode in accepted)
         except OSError as error:
             self._missing["workers.connections"] = f"cannot be read: {error.strerror or error}"
             return
         self._found = {
-            "workers.watched": len(held),
-            "workers.connections": sum(held),
-            "workers.connections_most": max(held),
-            "workers.connections_least": min(held),
+            "workers.watched": len(workers),
+            "workers.connections": held.total(),
+            "workers.connections_most": max(held[pid] for pid in workers),
+            "workers.connections_least": min(held[pid] for pid in workers),
         }
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
@@ -337,18 +329,5 @@ class WorkerConnections:
         return dict(self._found), dict(self._missing)
 
 
-def _held(process: int, accepted: Collection[int]) -> int:
-    """Return how many of these sockets a process has open; none where it has ended."""
-    folder = Path(f"/proc/{process}/fd")
-    try:
-        numbers = os.listdir(folder)  # noqa: PTH208 - names alone, without a look at each
-    except FileNotFoundError:
-        return 0
-    return len({inode for number in numbers if (inode := _inode(folder / number)) in accepted})
-
-
-def _inode(descriptor: Path) -> int | None:
-    try:
-        return inode_of(str(descriptor.readlink()))
-    except FileNotFoundError:
-        return None
+def _is_hidden(folder: str) -> bool:
+    return os.access(folder, os.F_OK) and not os.access(folder, os.R_OK)

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.core.trees import beginning
+from prony.core.units import MIB
 from prony.sandbox.watch.native import NativeStackWatch
 from prony.sandbox.watch.stacks import MOST_PROCESSES
 from prony.sandbox.watch.symbols import Symbols
@@ -26,6 +28,7 @@ ROOT = "(root) (:0)"
 """Below all frames of a runtime that has one of its own: what nobody else's frame is on is the server's."""
 COLLECTOR = "garbage collection (runtime:0)"
 """The frame of what a runtime does for all of its code."""
+_MOST_MAPPINGS_BYTES = 8 * MIB
 # Where goroutines, and threads without one, begin: where no stack does, the table is read wrongly.
 _GO_ROOTS = frozenset(f"runtime.{name}" for name in ("goexit", "mstart", "mstart1", "mcall", "systemstack"))
 
@@ -168,9 +171,18 @@ def as_one_word(text: str) -> str:
     return " ".join(text.replace(";", ",").split())
 
 
+def mappings_text(pid: int) -> str:
+    """Return a process's list of mappings, whole lines of its beginning: it may have 65,530 of long names.
+
+    *Errors*: OSError.
+    """
+    text = beginning(f"/proc/{pid}/maps", _MOST_MAPPINGS_BYTES).decode(errors="replace")
+    return text[: text.rfind("\n") + 1]
+
+
 def _mappings(pid: int) -> list[_Mapping]:
     found = []
-    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+    for line in mappings_text(pid).splitlines():
         span, rights, offset, _, _, *path = line.split(maxsplit=5)
         if "x" in rights:
             begin, _, end = span.partition("-")

@@ -29,14 +29,14 @@ Gauges:
 import contextlib
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
-from prony.sandbox.watch.listeners import inode_of
+from prony.sandbox.identity import sockets
 from prony.sandbox.watch.native import CompiledSource, NativeProcess
 from prony.sandbox.watch.processes import Identity, stat_fields
 from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
@@ -129,17 +129,6 @@ def _over_unix(
 # --- processes --------------------------------------------------------------------------------------------
 
 
-def sockets_of(pid: int) -> set[int]:
-    """Return the inodes of a process's sockets; none where it has ended, or may not be read."""
-    found = set()
-    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
-        for one in descriptors:
-            # Another thread may have closed it.
-            with contextlib.suppress(OSError):
-                found.add(inode_of(os.readlink(one.path)))  # noqa: PTH115 - thousands at a time
-    return {inode for inode in found if inode is not None}
-
-
 def _parents() -> dict[int, int]:
     """Return the parent of each process there is."""
     found = {}
@@ -195,7 +184,9 @@ def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) ->
     programs that it starts on demand).
     """
     others = [pid for pid in parents if pid not in without]
-    held = {pid: sockets_of(pid) for pid in others}
+    held = defaultdict[int, set[int]](set)
+    for pid, inode in sockets(others):
+        held[pid].add(inode)
     for wanted in (end.inodes[:1], end.inodes[1:]):
         holding = {pid for pid, inodes in held.items() if not inodes.isdisjoint(wanted)}
         if holding:
@@ -236,6 +227,10 @@ class KnownPrograms:
 
     owners: dict[int, list[Identity]] = field(default_factory=dict)
     idle: dict[Identity, float | None] = field(default_factory=dict)
+
+
+def _sockets_below(*trees: CompiledSource) -> frozenset[int]:
+    return frozenset(inode for _, inode in sockets(one.pid for tree in trees for one in tree.sample()))
 
 
 class Partners:
@@ -314,7 +309,7 @@ class Partners:
 
     def connections(self) -> frozenset[int]:
         """Return the inodes of the subject's sockets."""
-        return frozenset[int]().union(*(sockets_of(one.pid) for one in self._tree.sample()))
+        return _sockets_below(self._tree)
 
     def _look(self) -> None:
         """Look at the subject's sockets, then at those of what it asks: a service may ask a database."""
@@ -336,7 +331,7 @@ class Partners:
 
     def _sockets_of_found(self) -> frozenset[int]:
         sources = (CompiledSource(pid, include_root=True) for pid, _ in self._found)
-        return frozenset[int]().union(*(sockets_of(one.pid) for source in sources for one in source.sample()))
+        return _sockets_below(*sources)
 
     def _add(self, end: FarEnd) -> None:
         listener, known = end.inodes[0], self._known.owners

@@ -28,6 +28,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
+from prony.core.trees import beginning
+from prony.core.units import KIB, MIB
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
@@ -188,6 +190,8 @@ def _earlier(opened: Mapping[_Thread, int], thread: _Thread, cpu_ns: int) -> int
 # 2 Hz: 50 processes cost 0.2 % of a core. The kernel counts in clock ticks of 10 ms, so more often adds
 # little.
 _PERIOD_S = 0.5
+# Of one process's command line, of all of a phase, and of each one beyond these. In bytes.
+_LONGEST_COMMAND, _MOST_COMMANDS, _SHORT_COMMAND = 64 * KIB, 32 * MIB, 256
 _UNKNOWN_ROLE = "other"
 _SERVING = ("server", "worker")
 
@@ -237,6 +241,7 @@ class ProcessMonitor:
         self._threads = ThreadTimes()
         self._samples: list[Sample] = []
         self._commands: dict[Identity, str] = {}
+        self._commands_length = 0
         self._phase = Phase.IDLE
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -384,7 +389,10 @@ class ProcessMonitor:
         # Once for each process and phase: servers rename their workers soon after the start (setproctitle).
         key = (process.pid, process.start_time_ticks)
         if key not in self._commands:
-            self._commands[key] = _read_command(process.pid)
+            # Whoever starts many processes of long names keeps the beginnings of them.
+            most = _LONGEST_COMMAND if self._commands_length < _MOST_COMMANDS else _SHORT_COMMAND
+            self._commands[key] = _read_command(process.pid, most)
+            self._commands_length += len(self._commands[key])
         return self._commands[key]
 
     def _with_memory(self, sample: Sample) -> Sample:
@@ -394,6 +402,7 @@ class ProcessMonitor:
             pss, uss = (memory.pss_bytes, memory.uss_bytes) if memory else (None, None)
             rows.append(replace(row, pss_bytes=pss, uss_bytes=uss))
         self._commands.clear()
+        self._commands_length = 0
         return replace(sample, processes=tuple(rows))
 
 
@@ -407,10 +416,10 @@ def _detailed(row: ProcessRow, detail: NativeDetail) -> ProcessRow:
     )
 
 
-def _read_command(pid: int) -> str:
-    """Return a process's command line, or its name in brackets where it has none."""
+def _read_command(pid: int, most_bytes: int) -> str:
+    """Return the beginning of a process's command line, or its name in brackets where it has none."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip()
+        command = beginning(f"/proc/{pid}/cmdline", most_bytes).replace(b"\0", b" ").strip()
         name = b"" if command else b"[" + Path(f"/proc/{pid}/comm").read_bytes().strip() + b"]"
     except OSError:
         return ""

@@ -36,6 +36,8 @@ MOST_PROCESSES = 4
 """Of a server, that are sampled."""
 # A hundred times what a server's stacks take; names in them are the server's own choice.
 _MOST_BYTES = 16 * MIB
+# The sampler keeps each stack that differs until it ends; it needs 40 MiB and the server's programs.
+_MOST_MEMORY_BYTES = 1024 * MIB
 _TIMEOUT_S = 20.0
 _WHO_MAY = "root may read the server's memory, and its user after `sysctl kernel.yama.ptrace_scope=0`"
 
@@ -94,8 +96,12 @@ class PythonStacks:
         running = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        with suppress(ProcessLookupError):
-            resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (2 * _MOST_BYTES, 2 * _MOST_BYTES))
+        for kind, most in (
+            (resource.RLIMIT_FSIZE, 2 * _MOST_BYTES),
+            (resource.RLIMIT_AS, _MOST_MEMORY_BYTES),
+        ):
+            with suppress(ProcessLookupError):
+                resource.prlimit(running.pid, kind, (most, most))
         return _Recorder(process, running, file, time.monotonic())
 
     def _read(self, one: _Recorder) -> None:

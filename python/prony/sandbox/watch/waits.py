@@ -34,7 +34,6 @@ kernel lets such a user watch them. Counters, over all threads that were there:
 import contextlib
 import os
 import platform
-import re
 import struct
 import threading
 import time
@@ -45,6 +44,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from prony.model.observation import ThreadSchedule
+from prony.sandbox.identity import inode_of
 from prony.sandbox.watch.native import NativeSchedule, NativeWatch
 from prony.sandbox.watch.processes import step_aside
 
@@ -93,7 +93,6 @@ _READS: Mapping[str, tuple[int, ...]] = MappingProxyType(
 )
 _POLLS: Mapping[str, tuple[int, ...]] = MappingProxyType({"x86_64": (7, 271), "aarch64": (73,)})
 _DESCRIPTOR = struct.Struct("=i")
-_SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 # States in which the one descriptor of a call may be a connection to another server.
 _ON_DESCRIPTORS = ("socket", "events", "other")
@@ -257,10 +256,9 @@ def _socket_of(process: int, text: str, machine: str = platform.machine()) -> in
             first = _DESCRIPTOR.unpack(_memory(process, first))[0]
         elif number not in _READS.get(machine, ()):
             return None
-        found = _SOCKET.fullmatch(str(Path(f"/proc/{process}/fd/{first}").readlink()))
+        return inode_of(str(Path(f"/proc/{process}/fd/{first}").readlink()))
     except (OSError, struct.error, OverflowError):
         return None
-    return int(found[1]) if found else None
 
 
 def _memory(process: int, at: int) -> bytes:
