@@ -17,6 +17,7 @@ from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, Pacing, Workload
 
 PROGRESS = {
+    "event": "progress",
     "phase": "window",
     "elapsed_ns": 5,
     "ok": 2,
@@ -84,7 +85,7 @@ def test_progress_that_cannot_be_added_up_is_none(odd):
         *({"event": "recording", "recording": {}}, {"event": "error", "message": ""}),
         {"event": "window_open", "monotonic_ns": 5, "kept": [0] * 20_000},
         # What shows it would take the sum, or the name, for one of its own.
-        *({"event": "progress"}, {"event": "progress", **PROGRESS, "elapsed_ns": 10**400}),
+        *({"event": "progress"}, PROGRESS | {"elapsed_ns": 10**400}),
         *({"event": "window_close", "monotonic_ns": -5}, {"event": "window_open"}, {"event": "waiting"}),
         *({"event": "started", "limit": "x"}, {"event": "started", "machine": {"connections": 1, "by": "x"}}),
     ],

@@ -162,8 +162,8 @@ def _no_answer(name: str, why: str) -> EngineError:
 
 def progress_in(beat: Json) -> Json | None:
     """Return the progress of a beat; None where there is none that can be added up."""
-    found = beat.get("progress")
-    return found if _is(_Progress, found) else None
+    found = event_in({"event": beat.get("progress")})
+    return found if found and found["event"] == "progress" else None
 
 
 def event_in(beat: Json) -> Json | None:

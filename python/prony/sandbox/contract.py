@@ -16,7 +16,7 @@ from pathlib import Path
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
 from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, Reply, exchange
-from prony.sandbox.identity import sockets
+from prony.sandbox.identity import open_sockets
 from prony.sandbox.linux import in_network
 
 # Enough to see the difference, without a whole page in a message.
@@ -127,7 +127,7 @@ _LISTENING = "0A"
 
 def listening_ports(pids: Sequence[int]) -> tuple[int, ...]:
     """Return the ports on which these processes of one network listen, ascending."""
-    own = {str(inode) for _, inode in sockets(pids)}
+    own = {str(inode) for _, inode in open_sockets(pids)}
     found = {port for pid in pids[:1] for port, inode in _listeners(pid) if inode in own}
     return tuple(sorted(found))
 

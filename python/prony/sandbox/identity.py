@@ -148,7 +148,7 @@ def _descriptors(pid: int) -> Iterator[str]:
             yield one.name
 
 
-def sockets(pids: Iterable[int]) -> Iterator[tuple[int, int]]:
+def open_sockets(pids: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the inodes of the sockets that processes have open, each with its process; of those that may be
     read, and ``MOST_OPEN`` descriptors.
     """

@@ -97,7 +97,7 @@ def test_what_a_service_uses_without_load_is_measured_once_in_a_study(monkeypatc
 
 
 def test_a_listener_that_may_not_be_read_is_found_by_its_user(monkeypatch):
-    monkeypatch.setattr(asked, "sockets", lambda _: ())
+    monkeypatch.setattr(asked, "open_sockets", lambda _: ())
     monkeypatch.setattr(asked, "_uid", {10: 7, 11: 7, 12: 0}.get)
     parents = {10: 1, 11: 10, 12: 1}
     assert owners(FarEnd("port 5432", (90,), 7, 1), parents, ()) == [10]
@@ -107,7 +107,7 @@ def test_a_listener_that_may_not_be_read_is_found_by_its_user(monkeypatch):
 
 
 def test_a_listener_that_may_not_be_read_is_found_by_its_control_group(monkeypatch, tmp_path):
-    monkeypatch.setattr(asked, "sockets", lambda _: ())
+    monkeypatch.setattr(asked, "open_sockets", lambda _: ())
     monkeypatch.setattr(asked, "_uid", {10: 0, 11: 33, 12: 0}.get)
     monkeypatch.setattr(asked, "_GROUPS", (tmp_path / "none", tmp_path))
     (tmp_path / "cgroup.controllers").touch()
@@ -134,7 +134,7 @@ def test_the_kernel_says_in_which_control_group_a_listener_was_opened():
 
 def test_a_listener_of_init_leads_to_who_has_the_connection(monkeypatch):
     held = ((1, 90), (10, 90), (10, 91), (11, 91))
-    monkeypatch.setattr(asked, "sockets", lambda pids: (one for one in held if one[0] in pids))
+    monkeypatch.setattr(asked, "open_sockets", lambda pids: (one for one in held if one[0] in pids))
     parents = {1: 0, 10: 1, 11: 10}
     assert owners(FarEnd("port 5432", (90, 91), 7, 1), parents, {1, 10}) == [11]
 

@@ -45,7 +45,7 @@ from enum import Enum
 
 from prony.model.address import Address, AddressKind
 from prony.model.observation import ListenerUsage
-from prony.sandbox.identity import sockets
+from prony.sandbox.identity import open_sockets
 from prony.sandbox.watch.sock_diag import Listener, Outgoing, SockDiag
 
 
@@ -313,7 +313,7 @@ class WorkerConnections:
                 return
             if hidden := [pid for pid in workers if _is_hidden(f"/proc/{pid}/fd")]:
                 raise PermissionError(errno.EACCES, f"the files of process {hidden[0]} may not be listed")
-            held = Counter(pid for pid, inode in set(sockets(workers)) if inode in accepted)
+            held = Counter(pid for pid, inode in set(open_sockets(workers)) if inode in accepted)
         except OSError as error:
             self._missing["workers.connections"] = f"cannot be read: {error.strerror or error}"
             return

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
-from prony.sandbox.identity import sockets
+from prony.sandbox.identity import open_sockets
 from prony.sandbox.watch.native import CompiledSource, NativeProcess
 from prony.sandbox.watch.processes import Identity, stat_fields
 from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
@@ -185,7 +185,7 @@ def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) ->
     """
     others = [pid for pid in parents if pid not in without]
     held = defaultdict[int, set[int]](set)
-    for pid, inode in sockets(others):
+    for pid, inode in open_sockets(others):
         held[pid].add(inode)
     for wanted in (end.inodes[:1], end.inodes[1:]):
         holding = {pid for pid, inodes in held.items() if not inodes.isdisjoint(wanted)}
@@ -230,7 +230,7 @@ class KnownPrograms:
 
 
 def _sockets_below(*trees: CompiledSource) -> frozenset[int]:
-    return frozenset(inode for _, inode in sockets(one.pid for tree in trees for one in tree.sample()))
+    return frozenset(inode for _, inode in open_sockets(one.pid for tree in trees for one in tree.sample()))
 
 
 class Partners:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from prony.core.temporary import temporary_folder
 from prony.core.trees import content
-from prony.core.units import MIB
+from prony.core.units import GIB, MIB
 
 RATE_HZ = 100
 """Looks at a process a second."""
@@ -37,7 +37,7 @@ MOST_PROCESSES = 4
 # A hundred times what a server's stacks take; names in them are the server's own choice.
 _MOST_BYTES = 16 * MIB
 # The sampler keeps each stack that differs until it ends; it needs 40 MiB and the server's programs.
-_MOST_MEMORY_BYTES = 1024 * MIB
+_MOST_MEMORY_BYTES = GIB
 _TIMEOUT_S = 20.0
 _WHO_MAY = "root may read the server's memory, and its user after `sysctl kernel.yama.ptrace_scope=0`"
 
