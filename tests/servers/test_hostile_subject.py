@@ -492,10 +492,11 @@ def _group_of(most_bytes: int) -> Iterator[None]:
 
 @pytest.mark.slow
 def test_it_cannot_use_up_the_inodes(attacked: Attacked) -> None:
-    _, got = attacked.run("make files", more=("--duration", "40s"), count=400_000)
+    # It answers meanwhile, and makes some 3,000 a second: the ceiling is reached within a minute or so.
+    _, got = attacked.run("make files", more=("--duration", "150s"), count=400_000)
     assert got == {}
     outcome = attacked.trial().outcome
-    assert isinstance(outcome, Invalid) or "its files were more than" in str(outcome)
+    assert "its files were more than" in str(outcome)
 
 
 def test_it_cannot_make_its_archive_unreadable(attacked: Attacked) -> None:
