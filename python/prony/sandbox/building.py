@@ -8,6 +8,7 @@ are named, and its network has nothing but the relay.
 """
 
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -221,7 +222,16 @@ def _files(task: BuildTask, home: Path, user: RunAs) -> Json:
 
 
 def _listening() -> list[str]:
-    """Return the sockets with a path: a mount that is read-only lets anybody connect. *Source*: proc(5)."""
+    """Return the sockets with a path: a mount that is read-only lets anybody connect. A line may be what
+    somebody called a socket, and name what is none. *Source*: proc(5).
+    """
     lines = _UNIX_SOCKETS.read_text(errors="surrogateescape").splitlines()[1:]
     paths = {line.split(maxsplit=7)[7] for line in lines if " /" in line}
-    return sorted(path for path in paths if path.startswith("/") and os.path.exists(path))  # noqa: PTH110
+    return sorted(path for path in paths if path.startswith("/") and _is_socket(path))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116
+    except OSError:
+        return False

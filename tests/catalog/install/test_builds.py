@@ -20,6 +20,7 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.prepare import prepare
 from prony.catalog.schema.loader import load_catalog
 from prony.core.users import SUBJECT_PATH, BuildRules, own_folder, resolve_user
+from prony.sandbox import building
 from prony.sandbox.building import BuildTask, why_no_builds
 
 pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")
@@ -299,6 +300,16 @@ def test_a_build_finds_no_socket_terminal_or_key(user, trusted):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # Nobody passes keys on, also to whom is trusted.
     assert json.loads(done.stdout) == (["socket", "terminal"] if trusted else []), done.stderr
+
+
+def test_no_file_is_hidden_by_what_somebody_called_a_socket(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = Path(f"a\n0 2 0 10000 1 1 7 {PYTHON}")
+    line.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as forging:
+        forging.bind(str(line))
+        assert PYTHON in building._UNIX_SOCKETS.read_text()
+        assert PYTHON not in building._listening()
 
 
 # --- ceilings ---------------------------------------------------------------------------------------------
