@@ -24,6 +24,7 @@ from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning,
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.figures.validity import SERVICE_ROLES
 
 QUICKER_PEER = Experiment(
     "a quicker partner", "measure with another one that answers at once; throughput rises"
@@ -184,7 +185,6 @@ _MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
 _COMPUTES, _ONE_CPU, _MOST_IDLE_CPUS, _EACH = 0.7, 0.88, 0.1, 0.9
 # Of the requests that it may have begun: so many wait for a reply of what it asks.
 _MOST_DUE = 0.5
-_ROLES = ("database", "cache", "service")
 _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
 _LOCKS = (ThreadState.THREAD, ThreadState.LOCK, ThreadState.FILE_LOCK)
@@ -299,7 +299,7 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
     at_a_time, counters = usage.at_a_time or 0.0, evidence.trial.counters
     used = {
         role: counters[f"asked.{role}.cpu_ns"] - counters.get(f"asked.{role}.idle_ns", 0)
-        for role in _ROLES
+        for role in SERVICE_ROLES
         if f"asked.{role}.cpu_ns" in counters
     }
     busiest = max(used, key=lambda role: used[role], default=None)

@@ -215,18 +215,17 @@ class CellSummary:
         no bound. ``role``: whose CPU.
         """
         if metric == "cpu_percent":
-            return _mean_reach([self._cpu_reach(trial, role) for trial in self.counted])
+            return _sum_reach([self._cpu(trial, role) for trial in self.counted])
         if not self.at_least:
             return 1.0
         if is_pace(metric):
             return self.rate_reach
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
 
-    def _cpu_reach(self, trial: TrialFigures, role: str) -> float:
+    def _cpu(self, trial: TrialFigures, role: str) -> tuple[float, float]:
         more = self.without_role(role) + (trial.hidden_cpu_percent if self.at_least else 0.0)
         used = (trial.roles.get(role, {}) if role in self.roles else trial.metrics).get("cpu_percent")
-        known = 0.0 if used is None or isinstance(used, Missing) else used
-        return 1 + more / known if known > 0 else inf if more else 1.0
+        return 0.0 if used is None or isinstance(used, Missing) else used, more
 
     def without_role(self, role: str) -> float:
         """Return how much of the CPU that no sample shows may be this role's, in percent of a core: in the
@@ -532,6 +531,22 @@ def summarise_cell(
 def _mean_reach(reaches: Sequence[float]) -> float:
     """Return the factor by which a geometric mean may be higher: that of its trials'."""
     return inf if inf in reaches else exp(fsum(map(log, reaches)) / max(1, len(reaches)))
+
+
+def _sum_reach(trials: Sequence[tuple[float, float]]) -> float:
+    """Return the factor by which a mean may be higher of what was used, and perhaps used more, in each trial:
+    that of the arithmetic mean, which a figure has, or of the geometric, which a ratio has, the larger.
+
+    >>> [round(_sum_reach(trials), 2) for trials in ([(100, 90), (10, 0)], [(10, 90), (100, 0)], [(0, 1)])]
+    [1.82, 3.16, inf]
+    """
+    if any(more and used <= 0 for used, more in trials):
+        return inf
+    known = [(used, more) for used, more in trials if used > 0]
+    if not known:
+        return 1.0
+    arithmetic = 1 + fsum(more for _, more in known) / fsum(used for used, _ in known)
+    return max(arithmetic, _mean_reach([1 + more / used for used, more in known]))
 
 
 def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:

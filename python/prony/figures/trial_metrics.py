@@ -34,6 +34,7 @@ from prony.figures.resources import (
 )
 from prony.figures.rounds import slice_metrics
 from prony.figures.validity import (
+    SERVICE_ROLES,
     asked_cpu_ns,
     asked_roles,
     environment_metrics,
@@ -97,7 +98,7 @@ def _hidden(trial: Trial) -> _Hidden:
     *Definition*: what was counted of a part of the subject (server, frontend, services) less the samples of
     its roles. It belongs to the only one of them that had more than one process, or else to its only role.
     Where several may have it, and where it was not counted by part, it is left.
-    *Assumptions*: the roles of frontends begin with `frontend`, those of services are `_OF_SERVICES`: where
+    *Assumptions*: the roles of frontends begin with `frontend`, those of services are `SERVICE_ROLES`: where
     they do not, more is left. A process that no sample shows has the role of one that a sample shows.
     """
     asked = asked_roles(trial.counters)
@@ -127,11 +128,8 @@ def _hidden(trial: Trial) -> _Hidden:
     return _Hidden(own, more, max(0.0, left - fsum(own.values())))
 
 
-_OF_SERVICES = ("database", "cache", "service")
-
-
 def _kind(role: str) -> str:
-    if role in _OF_SERVICES:
+    if role in SERVICE_ROLES:
         return "service"
     return "frontend" if role.startswith("frontend") else "server"
 

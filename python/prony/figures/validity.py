@@ -227,6 +227,10 @@ def subject_cpu_ns(counters: Mapping[str, int]) -> int:
     return _groups_cpu_ns(counters) or counters.get("subject.cpu_ns", 0)
 
 
+SERVICE_ROLES = ("database", "cache", "service")
+"""Of what a server asks: of a study's own services, and of programs of this machine."""
+
+
 def part_cpu_ns(counters: Mapping[str, int]) -> dict[str, int]:
     """Return CPU time by kind of part, as `subject_cpu_ns` in all: `server`, `frontend`, `service`. Without
     control groups what has left the tree of each started process is missing.
