@@ -12,6 +12,7 @@ from prony.core.units import MIB
 from prony.diagnosis import diagnose, observe
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN
 from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.collector import COLLECTS
 from prony.diagnosis.conclusion import DiagnosisKind, conclude
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
 from prony.diagnosis.connection_cap import CONNECTION_CAP
@@ -33,6 +34,7 @@ from prony.diagnosis.few_at_a_time import (
     PEER_FULL,
     POOL_SMALL,
     POOL_THREADS,
+    REQUESTS_UNREAD,
     WAITS_WITHIN,
 )
 from prony.diagnosis.forks import FORKED_FOR_EACH
@@ -46,13 +48,15 @@ from prony.diagnosis.memory_growth import MEMORY_GREW
 from prony.diagnosis.one_core import ONE_THREAD_FULL
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.refused import REFUSED
+from prony.diagnosis.restarted import WORKER_FOR_EACH
+from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.still_cold import STILL_COLD
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
-from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, WRONG_REPLIES
+from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, TURNED_AWAY, WRONG_REPLIES
 from prony.figures.validity import Circumstances, judge
 from prony.model.facts import FrontendFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
@@ -142,6 +146,24 @@ def test_refusals_of_a_server_that_cannot_do_more_are_not_the_answer(status):
     trial = build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}})
     assert WRONG_REPLIES in kinds(trial)
     assert concluded(trial).cause_kind is None
+
+
+# Forty replies of 100 ms in a second: four at a time; the rest of those in flight is turned away.
+@pytest.mark.parametrize(
+    ("in_flight", "frontend", "kind"),
+    [(10.0, None, TURNED_AWAY), (20.0, None, WRONG_REPLIES), (10.0, FrontendFacts("nginx"), WRONG_REPLIES)],
+    ids=["at once", "as slowly as a page", "behind a frontend"],
+)
+def test_a_server_that_refuses_at_once_what_is_beyond_a_number_turns_it_away(in_flight, frontend, kind):
+    trial = build.trial(CELL, 0, 0, [100 * MS] * 40, errors={"bad_status": {"503": 240}})
+    little = {"in_flight_integral_ns": round(in_flight * SECOND)}
+    trial = replace(trial, recording=with_parts(trial.recording, little=little))
+    subject = record(slots=None, frontend=frontend)
+    assert kind in kinds(trial, subject=subject)
+    if kind is TURNED_AWAY:
+        found = one(trial, kind, subject=subject)
+        assert found.numbers == pytest.approx({"share": 240 / 280, "at_a_time": 4}, rel=0.01)
+        assert concluded(trial, subject=subject).cause_kind is TURNED_AWAY
 
 
 def test_requests_that_are_refused_as_they_were_sent_are_told_with_the_commonest_status():
@@ -911,12 +933,54 @@ def test_a_loop_that_leaves_requests_unread_is_blocked_whatever_its_threads_show
     assert kinds(trial, subject=record(slots=None)) == [kind]
 
 
-@pytest.mark.parametrize(("spaced_ms", "kind"), [(1, PACED), (20, ONE_AT_A_TIME)])
+@pytest.mark.parametrize(("spaced_ms", "kind"), [(1, PACED), (20, PACED), (21, ONE_AT_A_TIME)])
 def test_requests_that_are_quick_when_they_are_far_apart_are_let_through_at_a_rate(spaced_ms, kind):
     trial = with_alone(25, {"events": 40}, threads=1)
     trial = with_counters(trial, **{"alone__spaced_ns": spaced_ms * MS})
     found = one(trial, kind, subject=record(slots=None))
     assert found.numbers.get("spaced_ns", spaced_ms * MS) == spaced_ms * MS
+
+
+# A pool of three, of which two are at work, has no request that waits for its turn.
+@pytest.mark.parametrize(("spaced_ms", "kind"), [(24, PACED), (26, FEW_AT_A_TIME)])
+def test_of_several_at_a_time_only_much_quicker_ones_are_let_through_at_a_rate(spaced_ms, kind):
+    trial = with_counters(with_alone(50, threads=1), alone__spaced_ns=spaced_ms * MS)
+    assert kinds(trial, subject=record(slots=None)) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("states", "unread", "cores", "is_found"),
+    [
+        ({"other": 40, "child": 40, "wait": 120}, 30, 0.04, True),
+        ({"other": 40, "child": 40, "wait": 120}, 20, 0.04, False),
+        ({"other": 80, "child": 40, "wait": 80}, 30, 0.04, False),
+        ({"events": 40, "child": 40, "wait": 120}, 30, 0.04, False),
+        ({"other": 40, "child": 40, "wait": 120}, 30, 0.8, False),
+    ],
+    ids=["a write into a pipe", "most are read", "two in calls", "none in a call", "its CPU is busy"],
+)
+def test_requests_that_lie_unread_beside_a_thread_in_a_call_show_a_loop_that_is_blocked(
+    states, unread, cores, is_found
+):
+    trial = unread_by(with_alone(0.1, states, threads=5, cores=cores), unread)
+    assert (REQUESTS_UNREAD in kinds(trial, subject=record(slots=None))) is is_found
+    if is_found:
+        assert one(trial, REQUESTS_UNREAD, subject=record(slots=None)).names == {"waits": "another call"}
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["pool-1-thread-1", "pool-1-thread-2"], POOL_THREADS),
+        ([f"pool-1-thread-{number}" for number in range(9)], POOL_SMALL),
+        (["java", "java"], POOL_SMALL),
+    ],
+    ids=["as many", "more of them", "no numbers"],
+)
+def test_threads_of_a_pool_are_known_by_their_name_and_number(names, kind):
+    threads = tuple(ThreadUsage(7, tid, name, 10 * MS) for tid, name in enumerate(names))
+    trial = replace(with_alone(50, {"wait": 40}, connections=2), threads=threads)
+    assert kinds(trial, subject=record(slots=None)) == [kind]
 
 
 @pytest.mark.parametrize(("ready", "is_found"), [(0.2, True), (0.4, False)])
@@ -1047,6 +1111,28 @@ def test_a_page_that_asks_many_times_is_the_cause_where_threads_wait_for_others(
 def test_a_page_that_alone_is_as_long_as_its_questions_is_limited_by_them(alone_ms, sure):
     trial = with_counters(asking_often(80 * 30, {"sleep": 40}), alone__service_ns=alone_ms * MS)
     assert one(trial, ASKED_OFTEN).confidence is sure
+
+
+@pytest.mark.parametrize(
+    ("sent", "alone_ms", "cores", "in_flight", "sure"),
+    [
+        (9, 50, 0.04, 2.0, Confidence.LIKELY),
+        (7, 50, 0.04, 2.0, None),
+        (9, 9, 0.04, 0.4, None),
+        (9, 50, 0.6, 2.0, None),
+        (9, 50, 0.04, 4.0, Confidence.POSSIBLE),
+    ],
+    ids=["a long page", "few", "a short page", "it computes", "it waits for others"],
+)
+def test_some_questions_are_enough_for_a_long_page_that_does_nothing_else(
+    sent, alone_ms, cores, in_flight, sure
+):
+    asks = asking_often(80 * sent, {"events": 40})
+    trial = replace(loaded(in_flight=in_flight, cores=cores), samples=asks.samples)
+    trial = with_counters(trial, **{name: asks.counters[name] for name in asks.counters if "threads" in name})
+    trial = with_counters(trial, alone__service_ns=alone_ms * MS)
+    found = [each for each in diagnose(Evidence(CELL, trial, record(slots=None))) if each.kind is ASKED_OFTEN]
+    assert [each.confidence for each in found] == ([sure] if sure else [])
 
 
 def opening(connections, asked="asked__service__cpu_ns"):
@@ -1432,3 +1518,81 @@ def test_connects_that_took_the_steps_of_a_repeated_request_are_told_where_no_qu
 )
 def test_other_waits_to_connect_are_no_lost_requests(trial):
     assert CONNECTS_REPEATED not in kinds(trial)
+
+
+# A page that asks its own site holds a worker while it waits for another.
+def test_workers_that_are_all_busy_are_only_likely_the_limit_where_a_request_alone_is_far_quicker():
+    found = one(with_alone(0.5), SLOTS_BUSY, subject=record(slots=4))
+    assert found.confidence is Confidence.LIKELY
+
+
+# --- what runs beside a page ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "share"),
+    [
+        ({"VM Thread": 600, "pool-1-thread-1": 200}, 0.75),
+        ({"GC Thread#0": 200, "GC Thread#1": 200, "pool-1-thread-1": 400}, 0.5),
+        ({"VM Thread": 300, "pool-1-thread-1": 500}, None),
+        ({"VM Thread": 150, "pool-1-thread-1": 10}, None),
+        ({"vm-worker": 600}, None),
+    ],
+    ids=["serial", "in parallel", "a smaller part", "hardly any CPU", "another name"],
+)
+def test_a_collector_is_known_by_the_names_of_its_threads(names, share):
+    threads = tuple(
+        ThreadUsage(7, tid, name, used_ms * MS) for tid, (name, used_ms) in enumerate(names.items())
+    )
+    trial = replace(loaded(cores=0.99), threads=threads)
+    found = [each for each in diagnose(Evidence(CELL, trial, record(slots=None))) if each.kind is COLLECTS]
+    assert [each.numbers["share"] for each in found] == ([pytest.approx(share)] if share else [])
+    if share:
+        assert concluded(trial, subject=record(slots=None)).cause_kind is COLLECTS
+
+
+def sending(times, received, cores=0.01):
+    """Ten requests open at a time in a window of one second."""
+    trial = build.trial(CELL, 0, 0, times)
+    little, moved = {"in_flight_integral_ns": 10 * SECOND}, {"received": received}
+    recording = with_parts(trial.recording, little=little, bytes=moved)
+    counters = {"cgroup.server.cpu_ns": round(cores * SECOND)}
+    return replace(trial, recording=recording, counters=counters)
+
+
+@pytest.mark.parametrize(
+    ("times", "received", "cores", "is_found"),
+    [
+        ([500 * MS] * 20, 20 * MIB, 0.01, True),
+        ([500 * MS] * 20, 4 * MIB, 0.01, False),
+        ([500 * MS] * 19 + [520 * MS], 20 * MIB, 0.01, False),
+        ([500 * MS] * 20, 20 * MIB, 0.2, False),
+        ([500 * MS] * 9, 20 * MIB, 0.01, False),
+    ],
+    ids=["at a rate", "small ones", "one is slower", "it works", "few"],
+)
+def test_large_replies_that_all_take_the_same_time_are_sent_at_a_rate(times, received, cores, is_found):
+    trial = sending(times, received, cores)
+    assert (SENT_AT_A_RATE in kinds(trial, subject=record(slots=None))) is is_found
+    if is_found:
+        found = one(trial, SENT_AT_A_RATE, subject=record(slots=None))
+        assert found.numbers["rate"] == pytest.approx(2 * MIB)
+        assert "2.00 MiB a second on each connection" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(
+    ("forked", "lives", "slots", "is_found"),
+    [(40, 1, 4, True), (20, 1, 4, False), (40, 2, 4, False), (40, 1, None, False)],
+    ids=["each", "half of them", "they stay", "a program, no worker"],
+)
+def test_workers_that_end_after_each_request_are_the_cause_whatever_the_cpu_does(
+    forked, lives, slots, is_found
+):
+    looks = tuple(
+        sample(second, [worker(100 + 4 * (second // lives) + place) for place in range(4)])
+        for second in range(6)
+    )
+    trial = with_counters(replace(loaded(cores=0.99), samples=looks), machine__forks=forked)
+    assert (WORKER_FOR_EACH in kinds(trial, subject=record(slots=slots))) is is_found
+    if is_found:
+        assert concluded(trial, subject=record(slots=slots)).cause_kind is WORKER_FOR_EACH

@@ -115,6 +115,12 @@ def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_cause_that
     assert found.cause_kind is named
 
 
+@pytest.mark.parametrize("core", [ONE_THREAD_FULL, ONE_CORE_FULL])
+def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_core_that_is_full(core):
+    kept_waiting = replace(finding(GENERATOR_KEPT_WAITING, Confidence.LIKELY), affected=Affected.ALL)
+    assert conclude([observed(kept_waiting, finding(core, Confidence.LIKELY))]).cause_kind is core
+
+
 @pytest.mark.parametrize(("cores", "kind"), [(0.98, DiagnosisKind.CPU), (0.96, DiagnosisKind.CAUSE)])
 def test_a_generator_was_no_limit_of_a_server_whose_cpu_is_full(cores, kind):
     usage = observe(Evidence(CELL, loaded(cores=cores), record())).usage

@@ -506,7 +506,7 @@ def sick():
 # They exclude each other's symptoms: `test_conclusion` and `test_causes` have a trial for each.
 ALONE = {"D04", "D11", "D12", "D17", "D41"} | {
     *("D05", "D06", "D08", "D09", "D16", "D18", "D21", "D30"),
-    *("D31", "D33", "D34", "D35", "D36", "D38", "D39", "D40", "D42", "D43", "D44"),
+    *("D31", "D33", "D34", "D35", "D36", "D38", "D39", "D40", "D42", "D43", "D44", "D45", "D46"),
 }
 
 

@@ -254,11 +254,12 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
         "first_bytes grown_bytes per_request_bytes forks workers most_cores least_cores early_per_s "
         "late_per_s seconds slots "
         "same_share port most least entries huge_pages migrated connects cap carried off own_bytes "
-        "other_bytes without_reply sent opened due at_a_time in_flight alone_ns cpu_share cpu_ns slept"
+        "other_bytes without_reply sent opened due at_a_time in_flight alone_ns cpu_share cpu_ns slept "
+        "unread size length_ns apart rate"
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
     names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload", "other": "b+x"}
-    names["status"] = "500"
+    names |= {"status": "500", "of": "VM Thread"}
     for kind in declared(Symptom):
         found = Finding(kind, Confidence.CERTAIN, numbers, names)
         assert sentence(found) and str(shared_words(found, ""))

@@ -44,6 +44,8 @@ CONNECTED_OFTEN = Symptom(
 """``connects`` for each request, ``opened`` in all: by the whole machine where that is its network."""
 
 _LEAST_SENT, _LEAST_CONNECTS = 20, 0.5
+# Of a page that takes so long alone, and uses the CPU for so little of that.
+_LEAST_SENT_OF_LONG, _LONG_NS, _MOST_OF_CPU = 8, 10 * MILLISECOND_NS, 0.2
 # Of its threads' time.
 _MOSTLY = 0.5
 _LEAST_REQUESTS = 20
@@ -52,7 +54,9 @@ _MOST_A_QUESTION_NS = MILLISECOND_NS
 
 
 def asked_often(evidence: Evidence) -> list[Finding]:
-    """Return a finding when it sent 20 messages or opened half a connection to others for each request."""
+    """Return a finding when it sent 20 messages or opened half a connection to others for each request; or
+    eight messages, where the page is long and uses hardly any CPU.
+    """
     usage, outgoing = consumption_of(evidence), outgoing_of(evidence)
     if usage is None or not evidence.is_ok or usage.done < _LEAST_REQUESTS:
         return []
@@ -62,7 +66,8 @@ def asked_often(evidence: Evidence) -> list[Finding]:
         numbers = {"connects": opened / usage.done, "opened": float(opened)}
         # Others may have opened them on the host's network, and a router to its own workers.
         found.append(Finding(CONNECTED_OFTEN, Confidence.POSSIBLE, numbers))
-    if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
+    least = _LEAST_SENT_OF_LONG if _is_long(evidence, usage) else _LEAST_SENT
+    if outgoing is not None and outgoing.sent is not None and outgoing.sent >= least:
         numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
         found.append(Finding(ASKED_OFTEN, _sure(evidence, usage, outgoing.sent), numbers))
     return found
@@ -78,8 +83,17 @@ def opened_to_others(evidence: Evidence) -> int:
 
 
 def _sure(evidence: Evidence, usage: Consumption, sent: float) -> Confidence:
-    """Likely: its threads wait for others most of the time, or a page alone is as long as its questions."""
+    """Likely: its threads wait for others most of the time; a page alone is as long as its questions, or
+    waits nearly all of its time, under load as alone.
+    """
     waits = bool(usage.slots) and usage.time.get(ThreadState.DOWNSTREAM, 0.0) >= _MOSTLY
     alone_ns = evidence.trial.counters.get("alone.service_ns")
     asks = alone_ns is not None and alone_ns <= _MOST_A_QUESTION_NS * sent
-    return Confidence.LIKELY if waits or asks else Confidence.POSSIBLE
+    as_alone = usage.has_each_alone and _is_long(evidence, usage)
+    return Confidence.LIKELY if waits or asks or as_alone else Confidence.POSSIBLE
+
+
+def _is_long(evidence: Evidence, usage: Consumption) -> bool:
+    """Return whether a page takes long alone, and hardly any of that is CPU time."""
+    alone_ns = evidence.trial.counters.get("alone.service_ns", 0)
+    return alone_ns >= _LONG_NS and (usage.page_cpu_ns or alone_ns) <= _MOST_OF_CPU * alone_ns

@@ -7,7 +7,7 @@ database, a slow client. Rules on what it waits for name that first.
 from prony.core.units import SECOND_NS
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import has_few, waits
+from prony.diagnosis.few_at_a_time import has_few, is_known, waits
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
@@ -51,15 +51,17 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
     """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare that
     it can use; none where those in its workers and threads are known to wait for one another (D43).
 
-    Likely: a worker had fewer connections than it works on, so that some slots were idle; or its threads
-    mostly waited for requests, which may be on their way.
+    Likely: a worker had fewer connections than it works on, so that some slots were idle; its threads
+    mostly waited for requests, which may be on their way; or a request alone is far quicker, so that more
+    slots may help little.
     """
     usage = consumption_of(evidence)
     sure = slots_busy(evidence, usage)
-    if usage is None or sure is None or has_few(usage) or not evidence.is_ok:
+    wait_for_each_other = usage is not None and has_few(usage)
+    if usage is None or sure is None or not evidence.is_ok or (wait_for_each_other and is_known(evidence)):
         return []
     idle = usage.time.get(ThreadState.IDLE, 0.0) > _MOSTLY
-    sure = Confidence.LIKELY if idle or has_idle_slots(evidence) else sure
+    sure = Confidence.LIKELY if idle or wait_for_each_other or has_idle_slots(evidence) else sure
     return [Finding(SLOTS_BUSY, sure, _numbers(usage), waits(usage))]
 
 

@@ -18,6 +18,7 @@ from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_CONNECTS, PEER_FULL, WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
+from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.page_code import PageCode, page_code
 from prony.diagnosis.rules import PRECEDENCE
@@ -231,16 +232,16 @@ def _causes(
 ) -> Iterator[Frequent]:
     """Yield the findings that limit the subject, by precedence.
 
-    A generator is only suspect where the server has no more to give: where its CPUs are full, another cause
-    is certain, or its requests wait for one another. So are a quota, waits for memory, and workers that are
-    replaced, where another cause is certain.
+    A generator is only suspect where the server has no more to give: where its CPUs are full, or the core
+    that it can use, another cause is certain, or its requests wait for one another. So are a quota, waits for
+    memory, and workers that are replaced, where another cause is certain.
     """
     busy = shares.get(Resource.CPU, 0.0)
     full = busy >= FULL_CPU
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     # A generator that is late by a little explains no requests that wait for one another within the server.
-    waits = any(one.finding.kind in WAITS_WITHIN for one in limiting)
+    waits = any(one.finding.kind in (*WAITS_WITHIN, ONE_THREAD_FULL, ONE_CORE_FULL) for one in limiting)
     for one in limiting:
         of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
         suspect = (of_generator and (full or certain or waits)) or (steps_back and certain)

@@ -7,6 +7,8 @@ replies are due, says which.
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
+import re
+from collections import Counter
 from statistics import fmean
 
 from prony.core.units import MILLISECOND_NS
@@ -78,6 +80,17 @@ LOOP_BLOCKED = Symptom(
 )
 """``at_a_time`` of ``in_flight`` requests, by ``alone_ns``; ``cpu_share``: of its CPUs. Name ``waits``: what
 the loop waits for, if known."""
+REQUESTS_UNREAD = Symptom(
+    "requests lie unread",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING, AWAIT),
+    "{unread:.0f} of {in_flight:.0f} open requests lay unread, while its CPUs were busy {cpu_share:.0%} and "
+    "one thread was in a call all the time{waits:; it waits for}",
+    shared="most open requests lay unread, while one thread was in a call all the time{waits:; it waits for}",
+    traits=Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
+)
+"""``unread`` of ``in_flight`` requests; ``cpu_share``: of its CPUs. Name ``waits``: what the thread waits
+for.
+"""
 POOL_THREADS = Symptom(
     "pool of threads used up",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, MORE_POOL_THREADS),
@@ -156,7 +169,7 @@ FEW_AT_A_TIME = Symptom(
 """As before."""
 
 WAITS_WITHIN = (
-    *(LOOP_BLOCKED, PACED, POOL_THREADS, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED),
+    *(LOOP_BLOCKED, REQUESTS_UNREAD, PACED, POOL_THREADS, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED),
     *(PEER_FULL, PEER_CONNECTS, PEER_COMPUTES, FEW_AT_A_TIME),
 )
 
@@ -175,8 +188,10 @@ _LEAST_LOOKS = 20
 # Of the open requests: a loop that is blocked reads those that came meanwhile all at once, and is half of its
 # time behind; one that is not reads each at once.
 _LEAST_UNREAD = 0.2
-# Of how long one takes that follows another at once.
-_MOST_SPACED = 0.5
+# Of the open requests, and at least so many: beside one that is worked on, or on its way, they wait unread.
+_MOSTLY_UNREAD, _LEAST_LYING = 0.5, 2.0
+# Of how long one takes that follows another at once; of a server that carries as much alone as under load.
+_MOST_SPACED, _MOST_SPACED_AT_PACE, _AT_PACE = 0.5, 0.8, 0.05
 _NEAR = 0.2
 # Of its working threads those that wait for another one; of the requests that are worked on, those in a call.
 _MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
@@ -189,15 +204,21 @@ _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
 _LOCKS = (ThreadState.THREAD, ThreadState.LOCK, ThreadState.FILE_LOCK)
 _CALLS = {*ThreadState} - {*_AWAKE, *_LOCKS, ThreadState.EVENTS}
+# As runtimes number the threads of a pool: Java's `pool-1-thread-4`.
+_NUMBERED = re.compile(r"(.*\D)\d+")
 
 
 def few_at_a_time(evidence: Evidence) -> list[Finding]:
     """Return a finding when 1.5 times as many requests were open as it worked on, it worked on fewer than its
     workers and threads could, and it had CPUs to spare.
+
+    Where one alone is too quick to show how many it worked on, those that nobody read may show it.
     """
     usage = consumption_of(evidence)
-    if usage is None or not is_known(evidence) or not evidence.is_ok:
+    if usage is None or not evidence.is_ok:
         return []
+    if not is_known(evidence):
+        return _unread(evidence, usage)
     if not has_few(usage) or Resource.CPU not in usage.shares or full_process(evidence):
         return []
     if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
@@ -213,6 +234,31 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
         "cpu_share": usage.shares[Resource.CPU],
     }
     return [Finding(kind, Confidence.LIKELY, known | numbers, names)]
+
+
+def _unread(evidence: Evidence, usage: Consumption) -> list[Finding]:
+    """Return a finding when most open requests lay unread, its CPUs were idle, and it has one thread in each
+    process that is in a call at each look: a program that waits for a child is a shell.
+    """
+    unread, looks = _mean_unread(evidence), evidence.trial.counters.get("threads.looks", 0)
+    if unread is None or usage.slots is not None or looks < _LEAST_LOOKS or usage.contended:
+        return []
+    if unread < max(_MOSTLY_UNREAD * usage.in_flight, _LEAST_LYING):
+        return []
+    cpu, processes = usage.shares.get(Resource.CPU, 1.0), evidence.facts.of_server.processes or 1
+    asleep = {state: usage.time[state] for state in _CALLS - {ThreadState.CHILD} if usage.time.get(state)}
+    in_calls = _threads(evidence) * sum(asleep.values())
+    if cpu > _MOST_CPU or not _ONE_EACH[0] * processes <= in_calls <= _ONE_EACH[1] * processes:
+        return []
+    numbers = {"unread": unread, "in_flight": usage.in_flight, "cpu_share": cpu}
+    waits_for = {"waits": max(asleep, key=lambda state: asleep[state]).value}
+    return [Finding(REQUESTS_UNREAD, Confidence.LIKELY, numbers, waits_for)]
+
+
+def _mean_unread(evidence: Evidence) -> float | None:
+    """Return how many connections had a request that nobody had read; None: not looked at."""
+    seen = [one.gauges["unread.server"] for one in evidence.samples if "unread.server" in one.gauges]
+    return fmean(seen) if seen else None
 
 
 def is_known(evidence: Evidence) -> bool:
@@ -249,7 +295,7 @@ def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
 
 def _shown(evidence: Evidence, usage: Consumption) -> _Cause | None:
     """Return what its time, or that of its threads, shows."""
-    spaced_ns = _spaced_ns(evidence)
+    spaced_ns = _spaced_ns(evidence, usage)
     if spaced_ns is not None:
         return PACED, {"spaced_ns": spaced_ns}, {}
     if _is_blocked(evidence, usage):
@@ -265,7 +311,7 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
     if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1]:
         waits_for = {"waits": ThreadState.FILE_LOCK.value} if ThreadState.FILE_LOCK in usage.time else {}
         return ONE_AT_A_TIME, {}, waits_for
-    if _fills_threads(evidence, usage):
+    if _fills_threads(evidence, usage) or _is_named_pool(evidence, at_a_time):
         return POOL_THREADS, {}, _blocks(usage)
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
         numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
@@ -273,11 +319,15 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
     return FEW_AT_A_TIME, {}, {}
 
 
-def _spaced_ns(evidence: Evidence) -> float | None:
-    """Return how long a request takes that is far from others, where that is much less; None: it is not."""
-    counters = evidence.trial.counters
-    spaced_ns = counters.get("alone.spaced_ns")
-    if spaced_ns is None or spaced_ns > _MOST_SPACED * counters["alone.service_ns"]:
+def _spaced_ns(evidence: Evidence, usage: Consumption) -> float | None:
+    """Return how long a request takes that is far from others, where that is much less; None: it is not.
+
+    Of a server that carries the same alone as under load a little less is enough: one that follows another at
+    once waits for its turn.
+    """
+    counters, at_pace = evidence.trial.counters, abs((usage.at_a_time or 0.0) - 1.0) <= _AT_PACE
+    spaced_ns, most = counters.get("alone.spaced_ns"), _MOST_SPACED_AT_PACE if at_pace else _MOST_SPACED
+    if spaced_ns is None or spaced_ns > most * counters["alone.service_ns"]:
         return None
     return float(spaced_ns)
 
@@ -292,6 +342,13 @@ def _fills_threads(evidence: Evidence, usage: Consumption) -> bool:
     waiting = threads * sum(time.get(state, 0.0) for state in _LOCKS)
     enough = calling >= max(_LEAST_CALLING * at_a_time, _LEAST_WAITING)
     return usage.slots is None and enough and waiting <= _MOST_IDLE * at_a_time
+
+
+def _is_named_pool(evidence: Evidence, at_a_time: float) -> bool:
+    """Return whether as many threads of one name, with a number each, used CPU as it works on requests."""
+    names = (_NUMBERED.fullmatch(one.name) for one in evidence.trial.threads)
+    pools = Counter(one[1] for one in names if one)
+    return any(count > 1 and _is_near(count, at_a_time) for count in pools.values())
 
 
 def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> _Cause | None:
@@ -341,8 +398,7 @@ def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
     least, most = (share * processes for share in _ONE_EACH)
     if usage.slots is not None or not least <= (usage.at_a_time or 0.0) <= most:
         return False
-    unread = [one.gauges["unread.server"] for one in evidence.samples if "unread.server" in one.gauges]
-    if unread and fmean(unread) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
+    if (_mean_unread(evidence) or 0.0) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
         return True
     if counters.get("threads.looks", 0) < _LEAST_LOOKS:
         return False

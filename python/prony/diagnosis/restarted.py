@@ -4,6 +4,8 @@
 (Gunicorn's `timeout`), that were killed, or that reached their number of requests (`max_requests`).
 """
 
+from collections import Counter
+
 from prony.core.units import SECOND_NS
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
@@ -23,6 +25,11 @@ READ_LOG_FOR_LIMITS = Advice(
     turned=(Turned.LIFE,),
 )
 READ_LOG = Advice("read its log", "read its log")
+LIVE_LONGER = Advice(
+    "let workers live longer",
+    "let each worker answer many requests before it ends, or lift that limit",
+    turned=(Turned.LIFE,),
+)
 RESTARTED = Symptom(
     "restarted",
     Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG_FOR_LIMITS),
@@ -40,12 +47,24 @@ LOST = Symptom(
 """``ended``: processes of the name ``role`` that nothing replaced."""
 
 
+WORKER_FOR_EACH = Symptom(
+    "a worker for each request",
+    Meaning(Bearing.LIMITS, CHANGING, LONGER_LIVES, LIVE_LONGER),
+    "it started {forks:n process} for {done:n request}: its workers end after a request or two",
+    shared="its workers end after a request or two, and others are started for them",
+    traits=Traits(cause="workers that are replaced"),
+)
+"""``forks`` for ``done`` requests."""
+
+
 # A database has a process for each connection, which starts and ends with it.
 _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 # A start takes some 0.3 to 1 s of a worker: of lives that are longer, on average, less than a twentieth.
 _SHORT_LIFE_NS = 20 * SECOND_NS
 # Of the role's processes: with fewer the others can do nearly all that all could.
 _LEAST_SHARE = 0.1
+# Of the requests: forks of the machine. Of the workers that looks found: those that no other look found.
+_LEAST_FORKS, _LEAST_NEW, _LEAST_REQUESTS = 0.7, 0.5, 20
 
 
 def restarted(evidence: Evidence) -> list[Finding]:
@@ -58,6 +77,8 @@ def restarted(evidence: Evidence) -> list[Finding]:
     """
     if not evidence.is_ok:
         return []
+    if each := _for_each(evidence):
+        return [each]
     found = turnover(evidence.samples)
     return [
         Finding(
@@ -72,6 +93,20 @@ def restarted(evidence: Evidence) -> list[Finding]:
         and (one.restarts or one.lost)
         and one.restarts + one.lost > one.started - one.ended
     ]
+
+
+def _for_each(evidence: Evidence) -> Finding | None:
+    """Return a finding when a server with a fixed number of workers forks for each request or two, and hardly
+    any look finds a worker that another one found.
+    """
+    counters, recording = evidence.trial.counters, evidence.trial.recording
+    forks, done = counters.get("machine.forks", 0), recording.completed.all if recording else 0
+    if evidence.facts.of_server.slots is None or done < _LEAST_REQUESTS or forks < _LEAST_FORKS * done:
+        return None
+    seen = Counter(row.identity for one in evidence.samples for row in one.processes if row.role == "worker")
+    if not seen or sum(count == 1 for count in seen.values()) < _LEAST_NEW * seen.total():
+        return None
+    return Finding(WORKER_FOR_EACH, Confidence.LIKELY, {"forks": forks, "done": done})
 
 
 def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:

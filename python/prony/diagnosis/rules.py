@@ -7,6 +7,7 @@ from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN, asked_ofte
 from prony.diagnosis.busy_slots import SLOTS_BUSY, busy_slots
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED, clipped_backlog
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU, closed_after_each
+from prony.diagnosis.collector import COLLECTS, collector
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED, connect_ladder
 from prony.diagnosis.connection_cap import CONNECTION_CAP, connection_cap
 from prony.diagnosis.crowded import CROWDED, crowded
@@ -36,7 +37,8 @@ from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL, one_core
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, other_programs
 from prony.diagnosis.overload import OVERLOADED, overload
 from prony.diagnosis.refused import REFUSED, refused
-from prony.diagnosis.restarted import LOST, RESTARTED, restarted
+from prony.diagnosis.restarted import LOST, RESTARTED, WORKER_FOR_EACH, restarted
+from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE, sent_at_a_rate
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS, server_ports
 from prony.diagnosis.shared_cpus import STRAYED, shared_cpus
 from prony.diagnosis.silent_after_one import SILENT_AFTER_ONE, silent_after_one
@@ -47,7 +49,13 @@ from prony.diagnosis.throttled import THROTTLED, throttled
 from prony.diagnosis.tracking_full import TRACKING_FULL, tracking_full
 from prony.diagnosis.unequal_work import UNEQUAL_WORK
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
-from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, WRONG_REPLIES, wrong_replies
+from prony.diagnosis.wrong_replies import (
+    MOSTLY_ERRORS,
+    RATE_LIMITED,
+    TURNED_AWAY,
+    WRONG_REPLIES,
+    wrong_replies,
+)
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -83,6 +91,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D34": disk,
         "D35": downstream,
         "D16": lock_held,
+        "D45": collector,
+        "D46": sent_at_a_rate,
         "D18": uneven_workers,
         "D13": one_core,
         "D43": few_at_a_time,
@@ -112,6 +122,7 @@ PRECEDENCE: tuple[Symptom, ...] = (
     THROTTLED,
     SILENT_AFTER_ONE,
     RATE_LIMITED,
+    TURNED_AWAY,
     MOSTLY_ERRORS,
     CONNECTION_CAP,
     STARVED_BY_SLOTS,
@@ -124,6 +135,7 @@ PRECEDENCE: tuple[Symptom, ...] = (
     KERNEL_BUSY,
     PACKETS_DROPPED,
     WAITED_FOR_MEMORY,
+    WORKER_FOR_EACH,
     RESTARTED,
     LOST,
     REPLIES_HELD_BACK,
@@ -133,6 +145,8 @@ PRECEDENCE: tuple[Symptom, ...] = (
     LOCK_HELD,
     DOWNSTREAM_BUSY,
     *WAITS_WITHIN,
+    COLLECTS,
+    SENT_AT_A_RATE,
     ASKED_OFTEN,
     UNEVEN_WORKERS,
     UNEVEN_CONNECTIONS,

@@ -17,6 +17,11 @@ READ_LOG_FOR_ERRORS = Advice("read its log for errors", "read its log, and ask f
 LIFT_LIMIT = Advice(
     "lift the limit for the load", "turn that limit off for this measurement, or ask at a rate that it allows"
 )
+RAISE_LIMIT = Advice(
+    "raise its limit of requests",
+    "raise its limit of requests or connections at a time (Uvicorn: limit_concurrency), or ask over fewer "
+    "(-c)",
+)
 WRONG_REPLIES = Symptom(
     "wrong replies",
     Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
@@ -44,10 +49,24 @@ RATE_LIMITED = Symptom(
 """``share`` of the replies."""
 
 
+TURNED_AWAY = Symptom(
+    "turned away beyond a number",
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, RAISE_LIMIT),
+    "{share:.0%} of its replies were {status}, given at once: it worked on {at_a_time:.1f} requests at a "
+    "time, and turned the rest away",
+    shared="most of its replies were {status}, given at once: it works on few requests at a time, and turns "
+    "the rest away",
+    traits=Traits(cause="a limit on requests or connections, beyond which it turns them away"),
+)
+"""``share`` of the replies, and it worked on ``at_a_time``; name ``status``: the commonest."""
+
+
 _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
 _LEAST = 5
 _MOST, _TOO_MANY = 0.5, "429"
+# Of one: fewer are let through at a rate. Of a page's time: a refusal.
+_LEAST_AT_A_TIME, _AT_ONCE = 0.8, 0.5
 # So a server, or a frontend before it, refuses what it cannot do: why it cannot is the answer.
 _REFUSALS = ("502", "503", "504")
 # The last line of a traceback: a class and what it says.
@@ -69,12 +88,32 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
     kind, names = WRONG_REPLIES, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
+    if status[1] > _MOST * done and status[0] in _REFUSALS and (few := _few_at_a_time(evidence, wrong)):
+        turned = {"share": status[1] / done, "at_a_time": few}
+        return [Finding(TURNED_AWAY, Confidence.LIKELY, turned, {"status": status[0]})]
     if status[1] > _MOST * done and status[0] not in _REFUSALS and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
             kind, names = RATE_LIMITED, {}
     return [Finding(kind, Confidence.CERTAIN, numbers, names)]
+
+
+def _few_at_a_time(evidence: Evidence, wrong: int) -> float | None:
+    """Return how many requests a server without a frontend worked on that it answered as it should, where it
+    gave wrong replies much quicker; None: it did not, or it is not known.
+
+    *Source*: Little's law: open requests are those that it works on, and those that it turns away.
+    """
+    recording, length_ns = evidence.trial.recording, evidence.length_ns
+    service = recording.distributions.ok_service if recording else None
+    if recording is None or service is None or not service.count or not length_ns or evidence.facts.frontend:
+        return None
+    page_ns = (service.sum_ns or 0) / service.count
+    at_a_time = recording.account.ok * page_ns / length_ns
+    others = (recording.little.within_window_ns or 0) / length_ns - at_a_time
+    refusal_ns = max(others, 0.0) * length_ns / wrong
+    return at_a_time if at_a_time >= _LEAST_AT_A_TIME and refusal_ns <= _AT_ONCE * page_ns else None
 
 
 def _died(evidence: Evidence, wrong: int) -> bool:
