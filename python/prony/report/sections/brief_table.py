@@ -23,6 +23,8 @@ _TITLES = {
     "cpu_ns_per_request": "CPU",
     "generator_cpu_ns_per_request": "CPU",
 }
+# Their titles have the unit.
+_RATES = ("ok_per_s", "generator_ok_per_cpu_s")
 
 
 def brief_table(brief: Brief) -> Iterator[Block]:
@@ -85,7 +87,7 @@ Form = Callable[[Estimate, Scale, str], Text]
 def _measured(metric: str, place: str, rows: Iterable[Ranked], form: Form) -> tuple[Column, Maker]:
     scale = metric_scale(metric, means(row.value(metric) for row in rows))
     title = _TITLES.get(metric, "")
-    unit = "" if metric == "ok_per_s" else scale.unit
+    unit = "" if metric in _RATES else scale.unit
     words = Column(" ".join(part for part in (title, unit) if part))
     return words, partial(_figure, metric=metric, place=place, scale=scale, form=form)
 
@@ -163,6 +165,8 @@ def _legend(brief: Brief) -> Text:
     measures = brief.measures
     app = shared_app(brief)
     parts = [text("all: {}", Name(app))] if len(app) > 1 else []
+    if brief.group.of_generators:
+        parts.append(text("after a name: threads or processes × connections"))
     if any(row.ratio for row in brief.rows):
         parts.append(text("{}: geometric means, {}", _to(brief), _spread(brief)))
     if any(row.letters for row in brief.rows):
