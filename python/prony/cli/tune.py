@@ -298,6 +298,8 @@ def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None
         )
     if "," in load.connections:
         raise UsageError(f"`-c {load.connections}`: expected one number of connections")
+    # Before it is said what was found in the folder.
+    duration_of("--budget", wanted.budget)
 
 
 def _conditions(text: str) -> "tuple[Condition, ...]":
