@@ -309,6 +309,15 @@ def test_threads_that_take_turns_are_told(language, sure):
     assert found.confidence is sure
 
 
+# What threads do in calls of the system needs no turn.
+@pytest.mark.parametrize(
+    ("language", "used_s", "rules"), [("python", 4.0, ["D13"]), ("java", 4.0, []), ("python", 4.3, [])]
+)
+def test_threads_that_take_turns_use_a_little_more_than_one_core(language, used_s, rules):
+    subject = SubjectRecord("a+b", facts=SubjectFacts(entry={"server": {"name": "a", "language": language}}))
+    assert ids(loaded(used_s, used_s, used_s), subject=subject) == rules
+
+
 def test_a_full_frontend_is_told_however_uneven_the_workers_behind_it_are():
     trial = loaded(9.8, role="frontend-worker")
     first, last = trial.samples
