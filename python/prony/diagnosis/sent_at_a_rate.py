@@ -4,7 +4,7 @@ nginx's `limit_rate` and the like sleep between pieces of a reply. A page that w
 same time too; only a large body says that it is the sending.
 """
 
-from prony.core.units import MILLISECOND_NS, seconds
+from prony.core.units import MIB, MILLISECOND_NS, seconds
 from prony.diagnosis.consumption import Resource, consumption_of, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
@@ -27,7 +27,7 @@ SENT_AT_A_RATE = Symptom(
 second; ``cpu_share``: of its CPUs."""
 
 # A kernel holds less for a connection: the rest waits for the sender.
-_LEAST_BYTES = 256 * 1024
+_LEAST_BYTES = MIB // 4
 _LEAST_NS, _LEAST_REPLIES = 100 * MILLISECOND_NS, 10
 _MOST_APART, _MOST_CPU = 0.03, 0.1
 
