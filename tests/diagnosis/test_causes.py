@@ -1551,6 +1551,14 @@ def test_a_collector_is_known_by_the_names_of_its_threads(names, share):
         assert concluded(trial, subject=record(slots=None)).cause_kind is COLLECTS
 
 
+# What it asks may be a Java program too.
+def test_a_collector_of_a_service_is_not_the_servers():
+    threads = (ThreadUsage(7, 1, "VM Thread", 600 * MS), ThreadUsage(8, 2, "python", 200 * MS))
+    looks = tuple(sample(second, [worker(7, role="service"), worker(8)]) for second in range(3))
+    trial = replace(loaded(cores=0.99), threads=threads, samples=looks)
+    assert COLLECTS not in kinds(trial, subject=record(slots=None))
+
+
 def sending(times, received, cores=0.01):
     """Ten requests open at a time in a window of one second."""
     trial = build.trial(CELL, 0, 0, times)
@@ -1593,6 +1601,9 @@ def test_workers_that_end_after_each_request_are_the_cause_whatever_the_cpu_does
         for second in range(6)
     )
     trial = with_counters(replace(loaded(cores=0.99), samples=looks), machine__forks=forked)
+    beside = tuple(replace(each, processes=(*each.processes, worker(99))) for each in looks)
+    # A worker that stays has children of its own.
+    assert WORKER_FOR_EACH not in kinds(replace(trial, samples=beside), subject=record(slots=slots))
     assert (WORKER_FOR_EACH in kinds(trial, subject=record(slots=slots))) is is_found
     if is_found:
         assert concluded(trial, subject=record(slots=slots)).cause_kind is WORKER_FOR_EACH

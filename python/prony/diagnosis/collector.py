@@ -32,7 +32,7 @@ def collector(evidence: Evidence) -> list[Finding]:
     """Return a finding when threads that collect garbage used four tenths of the CPU time of all its threads,
     and a fifth of a CPU.
     """
-    threads, length_ns = evidence.trial.threads, evidence.length_ns
+    threads, length_ns = evidence.threads, evidence.length_ns
     own = [one for one in threads if one.name.startswith(_THREADS)]
     if not own or not length_ns or not evidence.is_ok:
         return []

@@ -240,11 +240,12 @@ def _causes(
     full = busy >= FULL_CPU
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
-    # A generator that is late by a little explains no requests that wait for one another within the server.
-    waits = any(one.finding.kind in (*WAITS_WITHIN, ONE_THREAD_FULL, ONE_CORE_FULL) for one in limiting)
+    # A generator that is late by a little explains neither requests that wait for one another within the
+    # server, nor a core that is full.
+    within = any(one.finding.kind in (*WAITS_WITHIN, ONE_THREAD_FULL, ONE_CORE_FULL) for one in limiting)
     for one in limiting:
         of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
-        suspect = (of_generator and (full or certain or waits)) or (steps_back and certain)
+        suspect = (of_generator and (full or certain or within)) or (steps_back and certain)
         # A server whose CPUs are this full can carry hardly more from any generator.
         refuted = of_generator and busy >= _CERTAINLY_FULL
         if (_is_certain(one) and not refuted) or not suspect:

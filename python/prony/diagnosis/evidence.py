@@ -8,7 +8,7 @@ from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
 from prony.figures.resources import window_length_ns, window_samples
 from prony.model.facts import SubjectFacts
-from prony.model.observation import Sample
+from prony.model.observation import Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.sandbox import Network
 from prony.model.shown import INTERNAL
@@ -63,6 +63,13 @@ class Evidence:
     def sampled_ns(self) -> int:
         """How long it was from the window's first sample to its last; 0 without one."""
         return window_length_ns(self.samples)
+
+    @property
+    def threads(self) -> Sequence[ThreadUsage]:
+        """The threads that used CPU in the window, without those of a frontend and of what it asks."""
+        rows = (row for one in self.samples for row in one.processes)
+        others = {row.pid for row in rows if row.role not in SERVER_ROLES}
+        return [one for one in self.trial.threads if one.pid not in others]
 
     @property
     def length_ns(self) -> int | None:

@@ -84,8 +84,9 @@ REQUESTS_UNREAD = Symptom(
     "requests lie unread",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING, AWAIT),
     "{unread:.0f} of {in_flight:.0f} open requests lay unread, while its CPUs were busy {cpu_share:.0%} and "
-    "one thread was in a call all the time{waits:; it waits for}",
-    shared="most open requests lay unread, while one thread was in a call all the time{waits:; it waits for}",
+    "one thread of each process was in a call{waits:; it waits for}",
+    shared="most open requests lay unread, while one thread of each process was in a call"
+    "{waits:; it waits for}",
     traits=Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
 )
 """``unread`` of ``in_flight`` requests; ``cpu_share``: of its CPUs. Name ``waits``: what the thread waits
@@ -346,7 +347,7 @@ def _fills_threads(evidence: Evidence, usage: Consumption) -> bool:
 
 def _is_named_pool(evidence: Evidence, at_a_time: float) -> bool:
     """Return whether as many threads of one name, with a number each, used CPU as it works on requests."""
-    names = (_NUMBERED.fullmatch(one.name) for one in evidence.trial.threads)
+    names = (_NUMBERED.fullmatch(one.name) for one in evidence.threads)
     pools = Counter(one[1] for one in names if one)
     return any(count > 1 and _is_near(count, at_a_time) for count in pools.values())
 

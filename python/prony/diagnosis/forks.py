@@ -50,18 +50,26 @@ def forks(evidence: Evidence) -> list[Finding]:
 
     Possible: no thread waits for a child, and no look found one: they may be threads, or of another program.
     """
-    counters, recording = evidence.trial.counters, evidence.trial.recording
-    counted = counters.get("machine.forks", 0)
-    done = recording.completed.all if recording else 0
-    if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done:
+    counters, numbers = evidence.trial.counters, forks_for_each(evidence)
+    if numbers is None:
         return []
+    counted = numbers["forks"]
     waited, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
     waits, own = waited >= _LEAST_WAITING, _children(evidence.samples) >= _LEAST_CHILDREN
     kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
     if not evidence.is_ok or (not waits and not (kept and (own or _are_many(counted, evidence.length_ns)))):
         return []
-    numbers = {"forks": counted, "done": done}
     return [Finding(FORKED_FOR_EACH, Confidence.LIKELY if own or waits else Confidence.POSSIBLE, numbers)]
+
+
+def forks_for_each(evidence: Evidence) -> dict[str, int] | None:
+    """Return the `forks` of the machine and the requests that were `done`, where there were almost as many;
+    None: there were not, or few requests.
+    """
+    recording, counted = evidence.trial.recording, evidence.trial.counters.get("machine.forks", 0)
+    done = recording.completed.all if recording else 0
+    enough = done >= _LEAST_REQUESTS and counted >= _LEAST_A_REQUEST * done
+    return {"forks": counted, "done": done} if enough else None
 
 
 def _children(window: Sequence[Sample]) -> int:

@@ -9,6 +9,7 @@ from collections import Counter
 from prony.core.units import SECOND_NS
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.forks import forks_for_each
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
@@ -63,8 +64,8 @@ _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 _SHORT_LIFE_NS = 20 * SECOND_NS
 # Of the role's processes: with fewer the others can do nearly all that all could.
 _LEAST_SHARE = 0.1
-# Of the requests: forks of the machine. Of the workers that looks found: those that no other look found.
-_LEAST_FORKS, _LEAST_NEW, _LEAST_REQUESTS = 0.7, 0.5, 20
+# Of the workers that looks found: those that no other look found.
+_LEAST_NEW = 0.5
 
 
 def restarted(evidence: Evidence) -> list[Finding]:
@@ -96,17 +97,17 @@ def restarted(evidence: Evidence) -> list[Finding]:
 
 
 def _for_each(evidence: Evidence) -> Finding | None:
-    """Return a finding when a server with a fixed number of workers forks for each request or two, and hardly
-    any look finds a worker that another one found.
+    """Return a finding when a server with a fixed number of workers forks for each request or two, half of
+    the workers that looks find are found by one alone, and none stays: that would have children of its own.
     """
-    counters, recording = evidence.trial.counters, evidence.trial.recording
-    forks, done = counters.get("machine.forks", 0), recording.completed.all if recording else 0
-    if evidence.facts.of_server.slots is None or done < _LEAST_REQUESTS or forks < _LEAST_FORKS * done:
+    numbers, looks = forks_for_each(evidence), evidence.samples
+    if numbers is None or evidence.facts.of_server.slots is None:
         return None
-    seen = Counter(row.identity for one in evidence.samples for row in one.processes if row.role == "worker")
+    seen = Counter(row.identity for one in looks for row in one.processes if row.role == "worker")
     if not seen or sum(count == 1 for count in seen.values()) < _LEAST_NEW * seen.total():
         return None
-    return Finding(WORKER_FOR_EACH, Confidence.LIKELY, {"forks": forks, "done": done})
+    stays = max(seen.values()) == len(looks)
+    return None if stays else Finding(WORKER_FOR_EACH, Confidence.LIKELY, numbers)
 
 
 def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:

@@ -7,6 +7,7 @@ count any reply as a success.
 import re
 from collections import Counter
 
+from prony.diagnosis.clients import in_flight
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
@@ -88,7 +89,7 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
     kind, names = WRONG_REPLIES, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
-    if status[1] > _MOST * done and status[0] in _REFUSALS and (few := _few_at_a_time(evidence, wrong)):
+    if status[1] > _MOST * done and status[0] in _REFUSALS and (few := _worked_on(evidence, wrong)):
         turned = {"share": status[1] / done, "at_a_time": few}
         return [Finding(TURNED_AWAY, Confidence.LIKELY, turned, {"status": status[0]})]
     if status[1] > _MOST * done and status[0] not in _REFUSALS and not _died(evidence, wrong):
@@ -99,7 +100,7 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     return [Finding(kind, Confidence.CERTAIN, numbers, names)]
 
 
-def _few_at_a_time(evidence: Evidence, wrong: int) -> float | None:
+def _worked_on(evidence: Evidence, wrong: int) -> float | None:
     """Return how many requests a server without a frontend worked on that it answered as it should, where it
     gave wrong replies much quicker; None: it did not, or it is not known.
 
@@ -111,8 +112,7 @@ def _few_at_a_time(evidence: Evidence, wrong: int) -> float | None:
         return None
     page_ns = (service.sum_ns or 0) / service.count
     at_a_time = recording.account.ok * page_ns / length_ns
-    others = (recording.little.within_window_ns or 0) / length_ns - at_a_time
-    refusal_ns = max(others, 0.0) * length_ns / wrong
+    refusal_ns = max((in_flight(recording) or 0.0) - at_a_time, 0.0) * length_ns / wrong
     return at_a_time if at_a_time >= _LEAST_AT_A_TIME and refusal_ns <= _AT_ONCE * page_ns else None
 
 
