@@ -669,6 +669,57 @@ def test_a_suspicion_in_one_trial_of_five_is_not_called_the_limit_of_a_shared_cp
     )
 
 
+# --- latencies that are bounds ----------------------------------------------------------------------------
+
+MEAN = "service_ok_mean"
+
+
+def slow(name, centre, **more):
+    return cell(name, around(centre), metric=MEAN, **more)
+
+
+@pytest.mark.parametrize(("mine", "highest", "lowest"), [(300, HOLDS, NOT), (30, OPEN, OPEN)])
+def test_who_left_requests_without_a_reply_is_at_least_so_slow(mine, highest, lowest):
+    cells = [slow("a", mine, errors={"timed_out": 100}), slow("b", 100)]
+    assert verdict(claim(ClaimKind.HIGHEST, metric=MEAN), *cells) is highest
+    assert verdict(claim(ClaimKind.LOWEST, metric=MEAN), *cells) is lowest
+    found = evaluate(claim(ClaimKind.VALUE, metric=MEAN, high=50), cells[:1])
+    assert found.verdict is (NOT if mine > 50 else OPEN)
+    if mine == 30:
+        assert found.reason.endswith("requests without a reply are missing, and waited longer")
+
+
+@pytest.mark.parametrize("errors", [{"bad_body": 100}, {"timed_out": 100, "bad_body": 100}])
+def test_wrong_replies_say_nothing_of_how_long_a_right_one_takes(errors):
+    found = evaluate(claim(ClaimKind.HIGHEST, metric=MEAN), [slow("a", 300, errors=errors), slow("b", 100)])
+    assert (found.verdict, found.reason.endswith("its requests fail")) == (OPEN, True)
+
+
+def test_in_a_ratio_a_rival_that_left_requests_without_a_reply_is_at_least_so_slow():
+    asked = claim(ClaimKind.RATIO, metric=MEAN, against="b+*")
+    cells = [slow("a", 300), slow("b", 100, errors={"timed_out": 100})]
+    assert verdict(replace(asked, high=4.0), *cells) is HOLDS
+    assert verdict(replace(asked, low=2.0), *cells) is OPEN
+    assert verdict(replace(asked, low=4.0), *cells) is NOT
+
+
+@pytest.mark.parametrize(("reach", "found"), [(1.2, HOLDS), (1.6, OPEN)])
+def test_the_mean_of_a_closed_loop_is_shorter_by_no_more_than_its_pace_may_be_higher(reach, found):
+    asked = claim(ClaimKind.GROWS, metric=MEAN, low=7.0)
+    few, many = slow("a", 10, at=100), slow("a", 100, at=1000)
+    assert verdict(asked, few, replace(many, at_least=True, rate_reach=reach)) is found
+    failing = slow("a", 100, at=1000, errors={"timed_out": 100})
+    assert verdict(asked, few, replace(failing, at_least=True, rate_reach=reach)) is found
+
+
+def test_percentiles_and_latencies_of_new_connections_are_bounded_by_no_pace():
+    held = replace(slow("a", 10), at_least=True, rate_reach=1.2)
+    assert (held.reach(MEAN), held.reach("service_ok_p50")) == (1.2, inf)
+    load = held.cell.workload
+    again = replace(load, request=replace(load.request, keep_alive=False))
+    assert replace(held, cell=replace(held.cell, workload=again)).reach(MEAN) == inf
+
+
 # --- needs ------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -11,8 +12,9 @@ from prony.figures.answer import bounded_by
 from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.generator import Costs, generator_share, loss_ratio, share_reach
 from prony.figures.statistics.compare import Verdict
-from prony.figures.summary import figures
+from prony.figures.summary import MoreOfGenerator, as_of_generator, figures, summarise_cell
 from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.observation import Phase, ProcessRow
 from prony.model.sandbox import Placement
 from prony.reading.study import read_archive
@@ -179,3 +181,48 @@ def test_the_reports_say_for_how_many_cpus_it_holds_and_what_the_generator_took(
         assert f"Server on CPUs 0, 1, {said}" in words
     (group,) = reading_json(reading)["groups"]
     assert [cell["generator_share"] for cell in group["cells"]] == [pytest.approx(0.06)] * 2
+
+
+# --- the other way round: what a server takes from its generator ------------------------------------------
+
+
+def beside_server(generator_percent, server_percent, ratio=1.0):
+    """A trial of 10 s whose generator shares two CPUs with its server."""
+    counters = counted(server_percent * 1e8, generator_percent * 1e8, ratio)
+    trial = replace(trial_of(0, 0, 100), counters=counters, placement=Placement((0, 1), (0, 1), shared=True))
+    used = {"cpu_ns_per_request": None, "processes": {"cpu_percent": float(generator_percent)}}
+    recording = with_parts(trial.recording, generator={"cpu_work_ns": None, **used})
+    return figures(replace(trial, recording=recording)).of_generator
+
+
+def test_what_a_server_takes_from_its_generator_is_a_bound():
+    found = beside_server(80, 20)
+    assert (found.reach, found.cpu_percent) == (pytest.approx(100 / 80), pytest.approx(20))
+    # Each second of it costs the generator more than a second.
+    found = beside_server(80, 20, ratio=1.5)
+    assert (found.reach, found.cpu_percent) == (pytest.approx(100 / 70), pytest.approx(80 * 30 / 70))
+
+
+def test_it_is_no_more_than_the_cpus_had_left():
+    found = beside_server(180, 60)
+    assert (found.reach, found.cpu_percent) == (pytest.approx(200 / 180), pytest.approx(20))
+
+
+def test_a_generator_with_cpus_of_its_own_loses_nothing_to_its_server():
+    trial = replace(trial_of(0, 0, 100), counters={"subject.cpu_ns": 10, "prony.cpu_ns": 5})
+    assert figures(trial).of_generator == MoreOfGenerator()
+
+
+def test_of_a_generator_its_own_limit_is_no_bound_but_its_server_on_its_cpus_is():
+    made = [figures(trial_of(0, block, 1000 + block)) for block in range(5)]
+    busy = Limit(LimitKind.BUSY, level=Limited.YES, share=0.97)
+    alone = [replace(one, limited=busy, rate_reach=inf) for one in made]
+    beside = [replace(one, of_generator=MoreOfGenerator(1.25, 20.0)) for one in alone]
+    cell = build.Cell(1, build.subject("fast+x"), LOAD)
+    assert summarise_cell(cell, alone).reach("ok_per_s") == inf
+    own, shared = (as_of_generator(summarise_cell(cell, trials)) for trials in (alone, beside))
+    assert (own.at_least, own.held_back, own.reach("ok_per_s")) == (False, False, 1.0)
+    assert (shared.at_least, shared.held_back) == (True, False)
+    assert shared.reach("ok_per_s") == pytest.approx(1.25)
+    used = shared.known("generator_cpu_percent").mean
+    assert shared.reach("generator_cpu_percent") == pytest.approx(1 + 20 / used)

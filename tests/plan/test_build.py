@@ -541,9 +541,11 @@ def test_design_claims_and_notes_become_the_plans():
     )
 
 
-def test_cpus_are_shared_out_by_the_threads_of_the_built_in_generator_alone():
+def test_cpus_are_shared_out_by_the_threads_of_the_built_in_generator_unless_all_are_shared():
     plan = plan_of()
     scripts = replace(plan.cells[0], engine=EngineChoice("python-asyncio-processes", 4))
     ours = replace(plan.cells[0], engine=EngineChoice(threads=2))
     assert replace(plan, cells=(scripts,)).engine_threads == 1
     assert replace(plan, cells=(scripts, ours)).engine_threads == 2
+    shared = replace(scripts, sandbox=replace(scripts.sandbox, share_cpus=True))
+    assert replace(plan, cells=(shared,)).engine_threads == 4

@@ -330,7 +330,8 @@ def hidden_by(cells: Sequence[CellSummary]) -> Verdict:
         return Verdict.LIMITED
     if any(trial.disturbed for cell in cells for trial in cell.counted):
         return Verdict.DISTURBED
-    return Verdict.SHARED if any(cell.generator_share for cell in cells) else Verdict.LIMITED
+    is_shared = any(cell.generator_share or cell.is_of_generator for cell in cells)
+    return Verdict.SHARED if is_shared else Verdict.LIMITED
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

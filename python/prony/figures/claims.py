@@ -111,6 +111,17 @@ def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
     return cell.unqualified if is_speed(claim.metric) else None
 
 
+def _valueless(claim: Claim, cell: CellSummary) -> str | None:
+    """Return why a cell's speed does not count, not even as a bound: latencies of those that were answered
+    are one.
+    """
+    return None if _flatters(claim, cell) else _unqualified(claim, cell)
+
+
+def _flatters(claim: Claim, cell: CellSummary) -> bool:
+    return "_ok_" in claim.metric and is_speed(claim.metric) and cell.answers_some
+
+
 def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> dict[Place, float]:
     mine, theirs = by_block(cell, claim), by_block(other, claim)
     both = sorted(mine.keys() & theirs.keys())
@@ -167,7 +178,7 @@ def _compared(
     parts: list[Part] = []
     for cell, other in pairs:
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
-        lost = _unqualified(claim, cell) or _no_rival(claim, other)
+        lost = _valueless(claim, cell) or _no_rival(claim, other)
         own, theirs = (one.reach(claim.metric, claim.role) for one in (cell, other))
         ends = ends_of(claim.metric, Bounded(own, theirs))
         part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(claim, cell, other))
@@ -178,8 +189,9 @@ def _compared(
 
 def _no_rival(claim: Claim, other: CellSummary) -> str | None:
     """Return why a cell is no rival; of an order, its failures are no reason where it had too few CPUs."""
-    is_excused = claim.kind is not ClaimKind.RATIO and more_with_cpus(claim, other) > 1
-    return None if is_excused else _unqualified(claim, other)
+    if claim.kind is ClaimKind.RATIO:
+        return _valueless(claim, other)
+    return None if more_with_cpus(claim, other) > 1 else _unqualified(claim, other)
 
 
 def _with_cpus(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -199,22 +211,33 @@ def _with_cpus(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) 
 
 
 _SURVIVORS = "trials that the server failed are missing, and may have been the slow ones"
+_ANSWERED = "requests without a reply are missing, and waited longer"
 
 
 def _with_survivors(part: Part, claim: Claim, cell: CellSummary, *others: CellSummary) -> Part:
-    """Return the part as a bound where the server failed trials of a side: by the rest it may seem better."""
+    """Return the part as a bound where a side failed trials, or left requests without a reply: by the rest it
+    may seem better.
+    """
     ends = _worse_end(claim, cell)
     for other in others:
         ends |= _worse_end(claim, other).turned
     if ends == Open():
         return part
-    limit = _SURVIVORS if part.open == Open() else f"{part.limit}; {_SURVIVORS}"
+    found = _missing(claim, cell, *others)
+    limit = found if part.open == Open() else f"{part.limit}; {found}"
     return replace(part, open=part.open | ends, limit=limit)
 
 
+def _missing(claim: Claim, *cells: CellSummary) -> str:
+    """Return what may have been slower and is in no figure of these cells."""
+    are_trials = any(is_frail(cell, claim.metric) for cell in cells)
+    are_requests = any(_flatters(claim, cell) for cell in cells)
+    return "; ".join([_SURVIVORS] * are_trials + [_ANSWERED] * are_requests)
+
+
 def _worse_end(claim: Claim, cell: CellSummary) -> Open:
-    """Return where the true value may lie, had the server not failed trials of the cell."""
-    if not is_frail(cell, claim.metric):
+    """Return where the true value may lie, had the server not failed trials or requests of the cell."""
+    if not is_frail(cell, claim.metric) and not _flatters(claim, cell):
         return Open()
     return Open(below=inf) if METRICS[claim.metric].better is Better.HIGHER else Open(above=inf)
 
@@ -224,13 +247,17 @@ _HIDDEN = {
     Verdict.DISTURBED: "other programs ran",
     Verdict.SHARED: "the generator ran on its CPUs",
 }
+_BY_SERVER = "the server ran on the generator's CPUs"
 
 
 def _bound_by(claim: Claim, *cells: CellSummary) -> str:
     """Return why figures of these cells are bounds, if they are."""
     roles = list(filter(None, (unsampled(claim, cell) for cell in cells)))
     held = any(cell.at_least for cell in cells) or not roles
-    return "; ".join([*([f"{_HIDDEN[hidden_by(cells)]}, so the figure is a bound"] if held else []), *roles])
+    hidden = hidden_by(cells)
+    by_server = hidden is Verdict.SHARED and any(cell.is_of_generator for cell in cells)
+    words = _BY_SERVER if by_server else _HIDDEN[hidden]
+    return "; ".join([*([f"{words}, so the figure is a bound"] if held else []), *roles])
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -297,7 +324,7 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
     """Return why a cell has no value that counts; None if it has one, or if only its trials are too few."""
     value = cell.metrics[claim.metric]
     missing = value.reason if isinstance(value, Missing) and cell.ok and not claim.role else None
-    return _unqualified(claim, cell) or missing
+    return _valueless(claim, cell) or missing
 
 
 # --- spread -----------------------------------------------------------------------------------------------
@@ -332,7 +359,7 @@ def _open_spread(claim: Claim, cell: CellSummary, side: int, pairs: Sequence[tup
     if most == 1 or not pairs:
         return Open()
     if is_pace(claim.metric):
-        most = max(most, *(trial.rate_reach for trial in cell.counted))
+        most = max(most, *cell.rate_reaches)
     logs = [log(pair[side]) for pair in pairs]
     middle, off = median(logs), log(most) / 2
     distance = fsum(abs(one - middle) for one in logs) / len(logs)
@@ -392,11 +419,11 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     curves = {block: [(log(size), found[block]) for size, found in values.items()] for block in blocks}
     slopes = {block: _slope(curve) for block, curve in curves.items() if all(value > 0 for _, value in curve)}
     growths = [span * slope for slope in _units(slopes, terms)]
-    lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
+    lost = next((lost for cell in cells if (lost := _valueless(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
     part = of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
-    failed = any(is_frail(cell, claim.metric) for cell in cells)
-    return replace(part, limit=_SURVIVORS) if failed else part
+    missing = _missing(claim, *cells)
+    return replace(part, limit=missing) if missing else part
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:

@@ -178,6 +178,20 @@ def generator_share(trial: Trial) -> float:
     return min(taken_ns / both_ns, 1.0) if both_ns else 0.0
 
 
+def server_share(trial: Trial) -> float:
+    """Return the share of the CPU time of server and generator that the server took at most from its
+    generator, where both share CPUs; else 0: as `generator_share`, the other way round.
+
+    *Definition*: r s / (s + p): r is what a server loses for each second of a generator beside it.
+    *Assumptions*: a generator loses as much for each second of its server.
+    """
+    own_ns, taken_ns = trial.counters.get("prony.cpu_ns", 0), trial.counters.get("generator.taken_ns", 0)
+    subject_ns = subject_cpu_ns(trial.counters)
+    if not own_ns or not taken_ns:
+        return 0.0
+    return min(taken_ns / own_ns * subject_ns / (subject_ns + own_ns), 1.0)
+
+
 def dearer_ns(trial: Trial) -> int:
     """Return the CPU time that a server's requests cost it more in the window because a generator ran on its
     CPUs: what it lost by it (`generator.taken_ns`) without the generator's own.

@@ -23,7 +23,7 @@ from prony.figures.at_least import (
     is_pace,
     rate_reach,
 )
-from prony.figures.generator import dearer_ns, generator_share, share_reach
+from prony.figures.generator import dearer_ns, generator_share, server_share, share_reach
 from prony.figures.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.figures.latency import (
     LoadPart,
@@ -62,7 +62,20 @@ from prony.model.workload import ClosedLoop
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
+_MEAN_OF_CLOSED_LOOP = "service_ok_mean"
+_FAILS = "its requests fail"
+_WITHOUT_REPLY = (ClassKind.BROKEN, ClassKind.UNCONNECTED, ClassKind.UNANSWERED)
 _NEVER_NOTHING = (Unit.RATE, Unit.DURATION, Unit.BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreOfGenerator:
+    """What a generator may have done more without its server on its CPUs, and without other programs."""
+
+    reach: float = 1.0
+    """The factor by which it may have sent more."""
+    cpu_percent: float = 0.0
+    """CPU that it may have used more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +89,8 @@ class TrialFigures:
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
     ``generator_share``: as of `generator.generator_share`; ``hidden_cpu_percent``: CPU that the server may
-    have used more. ``by_round``: as of `rounds.paces_by_round`, ``beside_window``: as of
-    `rounds.beside_window`.
+    have used more. ``of_generator``: what its generator may have done more. ``by_round``: as of
+    `rounds.paces_by_round`, ``beside_window``: as of `rounds.beside_window`.
     """
 
     cell_id: int
@@ -113,6 +126,7 @@ class TrialFigures:
     disturbed: bool = False
     generator_share: float = 0.0
     hidden_cpu_percent: float = 0.0
+    of_generator: MoreOfGenerator = field(default_factory=MoreOfGenerator)
     by_round: Mapping[int, float] = field(default_factory=dict)
     beside_window: float | None = None
 
@@ -189,6 +203,8 @@ class CellSummary:
     """As of `ceiling.most_per_s`."""
     generator_share: float = 0.0
     """The largest of its trials' where the load saturates the server; else 0."""
+    is_of_generator: bool = field(default=False, metadata=INTERNAL)
+    """Whether its figures are compared as its generator's: what that cannot do is then no bound."""
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:
@@ -203,7 +219,28 @@ class CellSummary:
     @property
     def held_back(self) -> bool:
         """Whether the generator made its speed a bound as the limit, and not only by sharing its CPUs."""
-        return self.at_least and is_at_least(trial.limited for trial in self.counted)
+        is_limit = not self.is_of_generator and is_at_least(trial.limited for trial in self.counted)
+        return self.at_least and is_limit
+
+    @property
+    def rate_reaches(self) -> list[float]:
+        """The factor of each trial by which its throughput may have been higher."""
+        if self.is_of_generator:
+            return [trial.of_generator.reach for trial in self.counted]
+        return [trial.rate_reach for trial in self.counted]
+
+    @property
+    def answers_some(self) -> bool:
+        """Whether its speed is not compared because requests, or connections, were left without a reply: its
+        latencies are then those of the others, and at least so long for all.
+
+        *Assumptions*: who got no reply waited longer than who got one. Wrong replies, and requests that the
+        generator could not send, say nothing.
+        """
+        failed = self.account.failed.items()
+        silent = sum(count for ending, count in failed if kind_of(ending.name) in _WITHOUT_REPLY)
+        is_known = self.account.lost - silent <= self.allowed_errors * self.account.requests
+        return is_known and self.unqualified in {_FAILS, *(trial.starved for trial in self.counted)} - {None}
 
     def known(self, metric: str) -> Estimate | None:
         """Return the estimate of a metric; None where it is missing."""
@@ -218,9 +255,24 @@ class CellSummary:
             return _sum_reach([self._cpu(trial, role) for trial in self.counted])
         if not self.at_least:
             return 1.0
-        if is_pace(metric):
+        if metric == "generator_cpu_percent" and self.is_of_generator:
+            return _sum_reach([_cpu_of_generator(trial) for trial in self.counted])
+        if is_pace(metric) or self._follows_pace(metric):
             return self.rate_reach
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
+
+    def _follows_pace(self, metric: str) -> bool:
+        """Return whether a latency is lower by no more than the throughput is higher: the mean over a closed
+        loop's kept connections.
+
+        *Assumptions*: between a reply and its next request a connection waits for the generator alone. So
+        without that R = N / X, and what was measured is no more; of those that were answered too, if the
+        others waited longer.
+        *Source*: J. D. C. Little, "A proof for the queuing formula: L = λW", Operations Research 9 (1961).
+        """
+        workload = self.cell.workload
+        is_kept = isinstance(workload.loop, ClosedLoop) and workload.request.keep_alive
+        return metric == _MEAN_OF_CLOSED_LOOP and is_kept and (not self.unqualified or self.answers_some)
 
     def _cpu(self, trial: TrialFigures, role: str) -> tuple[float, float]:
         more = self.without_role(role) + (trial.hidden_cpu_percent if self.at_least else 0.0)
@@ -298,6 +350,7 @@ def figures(trial: Trial) -> TrialFigures:
         disturbed=disturbed is not None,
         generator_share=generator_share(trial),
         hidden_cpu_percent=_hidden_cpu_percent(trial, metrics, hidden),
+        of_generator=_more_of_generator(trial, metrics, disturbed or 1.0),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -331,6 +384,19 @@ def _rate_reach(trial: Trial, metrics: Mapping[str, Value], others: float) -> fl
         return others * (shared or inf)
     dearer = dearer_ns(trial) / max(1, window_length_ns(window_samples(trial.samples)))
     return min(others * shared, capacity_reach((used / 100 - dearer) / cpus))
+
+
+def _more_of_generator(trial: Trial, metrics: Mapping[str, Value], others: float) -> MoreOfGenerator:
+    """Return what a trial's generator may have done more without the server on its CPUs, and without the
+    ``others`` that disturbed it; no more than these CPUs had left.
+    """
+    share, used, placed = server_share(trial), metrics["generator_cpu_percent"], trial.placement
+    more = others * (share_reach(share) or inf)
+    if placed is None or isinstance(used, Missing) or more == 1:
+        return MoreOfGenerator(more, 0.0 if more == 1 else inf)
+    left = max(0.0, 100 * len(placed.generator_cpus) - used)
+    most = left if others > 1 or share >= 1 else min(left, used * share / (1 - share))
+    return MoreOfGenerator(min(more, capacity_reach(used / 100 / len(placed.generator_cpus))), most)
 
 
 def _hidden_cpu_percent(trial: Trial, metrics: Mapping[str, Value], others: float) -> float:
@@ -472,7 +538,7 @@ def _failing(account: Tally, allowed: float) -> str:
     failed = account.failed.items()
     here = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.CLIENT)
     if account.lost - here > allowed * account.requests:
-        return "its requests fail"
+        return _FAILS
     return "the generator could not send its requests"
 
 
@@ -549,6 +615,12 @@ def _sum_reach(trials: Sequence[tuple[float, float]]) -> float:
     return max(arithmetic, _mean_reach([1 + more / used for used, more in known]))
 
 
+def _cpu_of_generator(trial: TrialFigures) -> tuple[float, float]:
+    """Return the CPU that a trial's generator used, and perhaps used more."""
+    used = trial.metrics["generator_cpu_percent"]
+    return 0.0 if isinstance(used, Missing) else used, trial.of_generator.cpu_percent
+
+
 def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
     values = [trial.metrics[name] for trial in counted]
     return _over_trials(values, name, "no trial counts" if ran else "no trial ran")
@@ -557,6 +629,16 @@ def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
 def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:
     names = {name: None for trial in trials for name in trial}
     return {name: _over_trials([trial[name] for trial in trials if name in trial], name) for name in names}
+
+
+def as_of_generator(cell: CellSummary) -> CellSummary:
+    """Return a cell as its generator's: what that cannot do is its figure and no bound, but for what the
+    server on its CPUs, and other programs, took from it.
+    """
+    is_saturated = isinstance(cell.cell.workload.loop, ClosedLoop)
+    own = replace(cell, is_of_generator=True, generator_share=0.0)
+    reach = _mean_reach(own.rate_reaches) if is_saturated else 1.0
+    return replace(own, at_least=reach > 1, rate_reach=reach)
 
 
 NOT_STEADY = "its pace was not steady"

@@ -20,6 +20,7 @@ from prony.figures.statistics.spending import Look
 from prony.figures.summary import (
     CellSummary,
     TrialFigures,
+    as_of_generator,
     judged_sessions,
     summarise_cell,
     without_unsteady,
@@ -117,8 +118,7 @@ def groups_of(
         name = generator_name(cell) if compares_generators else None
         found = summarise_cell(cell, trials, name, allowed_errors(plan), plan.design.margin)
         found = found if takes_unsteady else without_unsteady(found)
-        # Where generators are compared, what they cannot do is their figure, and no bound.
-        own = replace(found, at_least=False) if compares_generators else found
+        own = as_of_generator(found) if compares_generators else found
         alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
     agreed = agreed or agreed_terms(plan, trials)
     return tuple(

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     NOT_SHOWN = "not shown"
     LIMITED = "not shown: the generator was the limit"
     DISTURBED = "not shown: other programs may have hidden it"
-    SHARED = "not shown: the generator on its CPUs may have hidden it"
+    SHARED = "not shown: server and generator on the same CPUs may have hidden it"
     SURVIVORS = "not shown: its failed trials are missing"
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"

@@ -248,6 +248,11 @@ def _bound_notes(reading: StudyResults) -> Iterator[Text]:
             "with all CPU time that this took",
             lambda cell: cell.generator_share > 0,
         ),
+        (
+            "the server ran on the generator's CPUs",
+            "with all CPU time that this took",
+            lambda cell: cell.is_of_generator and any(trial.of_generator.reach > 1 for trial in cell.counted),
+        ),
     )
     for reason, spared, has in reasons:
         found = dict.fromkeys(cell.name for cell in reading.cells if has(cell))
