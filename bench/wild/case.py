@@ -27,7 +27,13 @@ PLACES = {
 }
 
 
-PARTS = {"open": "open half", "sealed": "sealed half", "second": "second set", "third": "third set"}
+PARTS = {
+    "open": "open half",
+    "sealed": "sealed half",
+    "second": "second set",
+    "third": "third set",
+    "fourth": "fourth set",
+}
 """What `half` of a case may be, and how it is named in what is published."""
 
 

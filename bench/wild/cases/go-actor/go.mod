@@ -1,0 +1,3 @@
+module example.org/labels
+
+go 1.19

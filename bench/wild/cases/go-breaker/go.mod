@@ -1,0 +1,3 @@
+module example.org/frontpage
+
+go 1.19

@@ -1,0 +1,3 @@
+module example.org/geocoder
+
+go 1.19

@@ -1,0 +1,3 @@
+module example.org/tiles
+
+go 1.19
