@@ -12,6 +12,7 @@ from prony.figures.account import Tally
 from prony.figures.claim_needs import Lack, rivals
 from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.claims import evaluate
+from prony.figures.missing import Missing
 from prony.figures.statistics.compare import Terms
 from prony.figures.summary import estimate_mean, figures, summarise_cell
 from prony.model.claims import Claim, ClaimKind, Needs
@@ -689,8 +690,8 @@ def test_who_left_requests_without_a_reply_is_at_least_so_slow(mine, highest, lo
         assert found.reason.endswith("requests without a reply are missing, and waited longer")
 
 
-@pytest.mark.parametrize("errors", [{"bad_body": 100}, {"timed_out": 100, "bad_body": 100}])
-def test_wrong_replies_say_nothing_of_how_long_a_right_one_takes(errors):
+@pytest.mark.parametrize("errors", [{"bad_body": 100}, {"timed_out": 100, "bad_body": 100}, {"reset": 100}])
+def test_what_failed_sooner_says_nothing_of_how_long_a_reply_takes(errors):
     found = evaluate(claim(ClaimKind.HIGHEST, metric=MEAN), [slow("a", 300, errors=errors), slow("b", 100)])
     assert (found.verdict, found.reason.endswith("its requests fail")) == (OPEN, True)
 
@@ -705,19 +706,37 @@ def test_in_a_ratio_a_rival_that_left_requests_without_a_reply_is_at_least_so_sl
 
 @pytest.mark.parametrize(("reach", "found"), [(1.2, HOLDS), (1.6, OPEN)])
 def test_the_mean_of_a_closed_loop_is_shorter_by_no_more_than_its_pace_may_be_higher(reach, found):
+    """100 ms, and 1,000 connections that bring a request every 0.1 ms: they wait for the server alone."""
     asked = claim(ClaimKind.GROWS, metric=MEAN, low=7.0)
-    few, many = slow("a", 10, at=100), slow("a", 100, at=1000)
-    assert verdict(asked, few, replace(many, at_least=True, rate_reach=reach)) is found
-    failing = slow("a", 100, at=1000, errors={"timed_out": 100})
-    assert verdict(asked, few, replace(failing, at_least=True, rate_reach=reach)) is found
+    few = slow("a", 10e6, at=100)
+
+    def held(one):
+        each = {"duration_ns_per_request": estimate_mean([1e5] * 5)}
+        return replace(one, at_least=True, rate_reach=reach, metrics={**one.metrics, **each})
+
+    assert verdict(asked, few, held(slow("a", 100e6, at=1000))) is found
+    assert verdict(asked, few, held(slow("a", 100e6, at=1000, errors={"timed_out": 100}))) is found
+    # With 2,000 half of the time is the generator's, which becomes no longer.
+    many = held(slow("a", 100e6, at=2000))
+    assert many.reach(MEAN) == pytest.approx(100 / (100 - 200 * (1 - 1 / reach)), rel=1e-3)
 
 
-def test_percentiles_and_latencies_of_new_connections_are_bounded_by_no_pace():
-    held = replace(slow("a", 10), at_least=True, rate_reach=1.2)
-    assert (held.reach(MEAN), held.reach("service_ok_p50")) == (1.2, inf)
+def test_what_bounds_no_mean():
+    each = {"duration_ns_per_request": estimate_mean([1e5] * 5)}
+    one = cell("a", [10e6] * 5, metric=MEAN)
+    held = replace(one, at_least=True, rate_reach=1.2, metrics={**one.metrics, **each})
+    assert held.reach(MEAN) == pytest.approx(1.2)
+    assert held.reach("service_ok_p50") == inf
     load = held.cell.workload
     again = replace(load, request=replace(load.request, keep_alive=False))
-    assert replace(held, cell=replace(held.cell, workload=again)).reach(MEAN) == inf
+    for other in (
+        replace(held, cell=replace(held.cell, workload=again)),
+        replace(held, is_of_generator=True),
+        replace(held, metrics=one.metrics | {"duration_ns_per_request": Missing("x")}),
+        replace(held, unqualified="it was not steady"),
+        replace(held, rate_reach=inf),
+    ):
+        assert other.reach(MEAN) == inf
 
 
 # --- needs ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.figures.answer import bounded_by
 from prony.figures.claim_parts import ClaimVerdict
+from prony.figures.claims import evaluate
 from prony.figures.generator import Costs, generator_share, loss_ratio, share_reach
 from prony.figures.statistics.compare import Verdict
 from prony.figures.summary import MoreOfGenerator, as_of_generator, figures, summarise_cell
@@ -17,6 +18,7 @@ from prony.model.claims import Claim, ClaimKind, Needs
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.observation import Phase, ProcessRow
 from prony.model.sandbox import Placement
+from prony.model.trial import Fault, FaultKind, Invalid
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.formats.as_json import reading_json
@@ -186,26 +188,40 @@ def test_the_reports_say_for_how_many_cpus_it_holds_and_what_the_generator_took(
 # --- the other way round: what a server takes from its generator ------------------------------------------
 
 
-def beside_server(generator_percent, server_percent, ratio=1.0):
-    """A trial of 10 s whose generator shares two CPUs with its server."""
-    counters = counted(server_percent * 1e8, generator_percent * 1e8, ratio)
-    trial = replace(trial_of(0, 0, 100), counters=counters, placement=Placement((0, 1), (0, 1), shared=True))
+def beside_server(generator_percent, server_percent, ratio=1.0, **more):
+    """A trial of 10 s whose generator shares two CPUs with its server; Prony itself uses 5 % of one."""
+    counters = counted(server_percent * 1e8, (generator_percent + 5) * 1e8, ratio)
+    trial = replace(
+        on_two_cpus(1, server_percent, 0, ratio=1.0),
+        counters=counters,
+        placement=Placement((0, 1), (0, 1), True),
+    )
     used = {"cpu_ns_per_request": None, "processes": {"cpu_percent": float(generator_percent)}}
     recording = with_parts(trial.recording, generator={"cpu_work_ns": None, **used})
-    return figures(replace(trial, recording=recording)).of_generator
+    return figures(replace(trial, recording=recording, **more)).of_generator
 
 
 def test_what_a_server_takes_from_its_generator_is_a_bound():
     found = beside_server(80, 20)
     assert (found.reach, found.cpu_percent) == (pytest.approx(100 / 80), pytest.approx(20))
-    # Each second of it costs the generator more than a second.
+    # Beside it a request costs the generator more.
     found = beside_server(80, 20, ratio=1.5)
-    assert (found.reach, found.cpu_percent) == (pytest.approx(100 / 70), pytest.approx(80 * 30 / 70))
+    assert (found.reach, found.cpu_percent) == (pytest.approx(100 / 70), pytest.approx(20))
 
 
 def test_it_is_no_more_than_the_cpus_had_left():
     found = beside_server(180, 60)
     assert (found.reach, found.cpu_percent) == (pytest.approx(200 / 180), pytest.approx(20))
+
+
+def test_programs_that_disturbed_a_generator_may_have_taken_all_that_its_cpus_had_left():
+    disturbed = {
+        "outcome": Invalid("x"),
+        "fault": Fault(FaultKind.OTHER_LOAD, share=0.1),
+        "placement": Placement((0, 1), (2, 3)),
+    }
+    found = beside_server(100, 20, **disturbed)
+    assert (found.reach, found.cpu_percent) == (pytest.approx(2.0), pytest.approx(100))
 
 
 def test_a_generator_with_cpus_of_its_own_loses_nothing_to_its_server():
@@ -226,3 +242,25 @@ def test_of_a_generator_its_own_limit_is_no_bound_but_its_server_on_its_cpus_is(
     assert shared.reach("ok_per_s") == pytest.approx(1.25)
     used = shared.known("generator_cpu_percent").mean
     assert shared.reach("generator_cpu_percent") == pytest.approx(1 + 20 / used)
+    # What a request costs is the same on CPUs of its own.
+    assert shared.reach("generator_ok_per_cpu_s") == 1.0
+
+
+@pytest.mark.parametrize(("taken", "verdict"), [(5.0, ClaimVerdict.HOLDS), (20.0, ClaimVerdict.CANNOT_TELL)])
+def test_a_generators_cpu_is_bounded_by_what_its_server_took(taken, verdict):
+    made = [figures(trial_of(0, block, 1000)) for block in range(5)]
+    trials = [
+        replace(
+            one,
+            of_generator=MoreOfGenerator(1.0 + taken / 100, taken),
+            metrics={**one.metrics, "generator_cpu_percent": 100.0 + one.block % 2},
+            placement=Placement((0, 1), (0, 1), True),
+        )
+        for one in made
+    ]
+    cell = as_of_generator(summarise_cell(build.Cell(1, build.subject("fast+x"), LOAD), trials))
+    asked = Claim(*("c", "one core", ClaimKind.SINGLE_CORE, "generator_cpu_percent", "fast+*"), tolerance=0.1)
+    found = evaluate(asked, [cell])
+    assert found.verdict is verdict
+    if verdict is ClaimVerdict.CANNOT_TELL:
+        assert found.reason.endswith("the server ran on the generator's CPUs, so the figure is a bound")

@@ -545,7 +545,8 @@ def test_cpus_are_shared_out_by_the_threads_of_the_built_in_generator_unless_all
     plan = plan_of()
     scripts = replace(plan.cells[0], engine=EngineChoice("python-asyncio-processes", 4))
     ours = replace(plan.cells[0], engine=EngineChoice(threads=2))
-    assert replace(plan, cells=(scripts,)).engine_threads == 1
-    assert replace(plan, cells=(scripts, ours)).engine_threads == 2
+    assert replace(plan, cells=(scripts,)).placed_threads == 1
+    assert replace(plan, cells=(scripts, ours)).placed_threads == 2
     shared = replace(scripts, sandbox=replace(scripts.sandbox, share_cpus=True))
-    assert replace(plan, cells=(shared,)).engine_threads == 4
+    both = replace(plan, cells=(shared, replace(shared, engine=ours.engine)))
+    assert (both.placed_threads, both.engine_threads) == (4, 2)

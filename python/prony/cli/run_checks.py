@@ -26,7 +26,7 @@ def placement_of(plan: "Plan") -> "Placement":
     from prony.machine.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
-    return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
+    return place_in(plan.sandbox, available_cpus(), plan.placed_threads)
 
 
 def cpus_of(plan: "Plan") -> dict[str, int]:

@@ -95,7 +95,7 @@ def _unmet(plan: "Plan") -> "dict[str, UnmetNeed]":
     # With one CPU a study runs only if it may share it.
     sandbox, available = plan.cells[0].sandbox, available_cpus()
     chosen = replace(sandbox, share_cpus=sandbox.share_cpus or len(available) < 2)
-    placed = place_in(chosen, available, plan.engine_threads)
+    placed = place_in(chosen, available, plan.placed_threads)
     what = planned(plan, Cpus(len(placed.server_cpus), len(placed.generator_cpus), len(available)))
     needs = {claim.name: unmet(claim, what) for claim in plan.claims}
     return {name: need for name, need in needs.items() if need is not None}

@@ -23,8 +23,14 @@ from prony.model.limit import Limit, Limited, LimitKind
 
 # A single suspicion comes in 2 of 100 healthy loads; one that returns in most trials belongs to the load.
 _MOST = 0.5
-_COSTS = ("cpu_ns_per_request", "generator_cpu_ns_per_request")
-_MORE_UNDER_MORE_LOAD = ("cpu_percent", "busiest_thread_percent", "error_ratio", "error_per_s")
+_COSTS = ("cpu_ns_per_request", "generator_cpu_ns_per_request", "generator_ok_per_cpu_s")
+_MORE_UNDER_MORE_LOAD = (
+    "cpu_percent",
+    "generator_cpu_percent",
+    "busiest_thread_percent",
+    "error_ratio",
+    "error_per_s",
+)
 
 
 def is_at_least(trials: Iterable[Limit | None]) -> bool:
@@ -92,7 +98,7 @@ def is_pace(metric: str) -> bool:
     >>> is_pace("ok_per_s"), is_pace("duration_ns_per_request"), is_pace("service_ok_mean")
     (True, True, False)
     """
-    return is_throughput(metric) or metric == "duration_ns_per_request"
+    return (is_throughput(metric) and metric not in _COSTS) or metric == "duration_ns_per_request"
 
 
 def grows_with_load(metric: str) -> bool:

@@ -119,7 +119,8 @@ def _valueless(claim: Claim, cell: CellSummary) -> str | None:
 
 
 def _flatters(claim: Claim, cell: CellSummary) -> bool:
-    return "_ok_" in claim.metric and is_speed(claim.metric) and cell.answers_some
+    is_latency = "_ok_" in claim.metric and METRICS[claim.metric].better is Better.LOWER
+    return is_latency and cell.answers_some
 
 
 def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> dict[Place, float]:
@@ -254,10 +255,13 @@ def _bound_by(claim: Claim, *cells: CellSummary) -> str:
     """Return why figures of these cells are bounds, if they are."""
     roles = list(filter(None, (unsampled(claim, cell) for cell in cells)))
     held = any(cell.at_least for cell in cells) or not roles
+    return "; ".join([*([f"{_hidden_words(cells)}, so the figure is a bound"] if held else []), *roles])
+
+
+def _hidden_words(cells: Sequence[CellSummary]) -> str:
     hidden = hidden_by(cells)
     by_server = hidden is Verdict.SHARED and any(cell.is_of_generator for cell in cells)
-    words = _BY_SERVER if by_server else _HIDDEN[hidden]
-    return "; ".join([*([f"{words}, so the figure is a bound"] if held else []), *roles])
+    return _BY_SERVER if by_server else _HIDDEN[hidden]
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -360,6 +364,8 @@ def _open_spread(claim: Claim, cell: CellSummary, side: int, pairs: Sequence[tup
         return Open()
     if is_pace(claim.metric):
         most = max(most, *cell.rate_reaches)
+    elif is_speed(claim.metric):
+        most = inf
     logs = [log(pair[side]) for pair in pairs]
     middle, off = median(logs), log(most) / 2
     distance = fsum(abs(one - middle) for one in logs) / len(logs)
@@ -379,7 +385,7 @@ def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> 
 def _spoilt_spread(claim: Claim, *cells: CellSummary) -> str | None:
     """Return why the spread of one of these may be another one than that of its server; None if none is."""
     if any(open_end(claim.metric, at_least=cell.at_least) != Open() for cell in cells):
-        return f"{_HIDDEN[hidden_by(cells)]}, so the spread may be its own"
+        return f"{_hidden_words(cells)}, so the spread may be its own"
     return _SURVIVORS if any(is_frail(cell, claim.metric) for cell in cells) else None
 
 
@@ -422,8 +428,7 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     lost = next((lost for cell in cells if (lost := _valueless(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
     part = of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
-    missing = _missing(claim, *cells)
-    return replace(part, limit=missing) if missing else part
+    return replace(part, limit="; ".join(filter(None, [_bound_by(claim, *cells), _missing(claim, *cells)])))
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:
@@ -574,7 +579,9 @@ def _ends_of_share(claim: Claim, cells: Sequence[CellSummary]) -> Open:
     *Assumptions*: a server that is a tenth faster at most fails in as many trials.
     """
     more = open_end(claim.metric, at_least=any(cell.at_least for cell in cells))
-    if hidden_by(cells) is Verdict.SHARED:
+    if any(cell.is_of_generator for cell in cells):
+        more |= more.turned
+    elif hidden_by(cells) is Verdict.SHARED:
         more = more.turned if max(cell.rate_reach for cell in cells) > _NEAR else Open()
     if claim.kind is ClaimKind.FAILS or claim.high is None:
         return more

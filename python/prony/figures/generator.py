@@ -178,18 +178,19 @@ def generator_share(trial: Trial) -> float:
     return min(taken_ns / both_ns, 1.0) if both_ns else 0.0
 
 
-def server_share(trial: Trial) -> float:
-    """Return the share of the CPU time of server and generator that the server took at most from its
-    generator, where both share CPUs; else 0: as `generator_share`, the other way round.
+def lost_to_server_ns(trial: Trial) -> tuple[float, float]:
+    """Return the CPU time that a server on its generator's CPUs used in the window, and how much more the
+    generator's requests cost it for that; 0 where both share no CPU.
 
-    *Definition*: r s / (s + p): r is what a server loses for each second of a generator beside it.
+    *Definition*: s and (r - 1) s: s is the subject's CPU time, r what a server loses for each second of a
+    generator beside it.
     *Assumptions*: a generator loses as much for each second of its server.
     """
     own_ns, taken_ns = trial.counters.get("prony.cpu_ns", 0), trial.counters.get("generator.taken_ns", 0)
-    subject_ns = subject_cpu_ns(trial.counters)
     if not own_ns or not taken_ns:
-        return 0.0
-    return min(taken_ns / own_ns * subject_ns / (subject_ns + own_ns), 1.0)
+        return 0.0, 0.0
+    server_ns = subject_cpu_ns(trial.counters)
+    return server_ns, max(0.0, taken_ns / own_ns - 1) * server_ns
 
 
 def dearer_ns(trial: Trial) -> int:

@@ -23,7 +23,7 @@ from prony.figures.at_least import (
     is_pace,
     rate_reach,
 )
-from prony.figures.generator import dearer_ns, generator_share, server_share, share_reach
+from prony.figures.generator import dearer_ns, generator_share, lost_to_server_ns, share_reach
 from prony.figures.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.figures.latency import (
     LoadPart,
@@ -64,7 +64,6 @@ _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
 _MEAN_OF_CLOSED_LOOP = "service_ok_mean"
 _FAILS = "its requests fail"
-_WITHOUT_REPLY = (ClassKind.BROKEN, ClassKind.UNCONNECTED, ClassKind.UNANSWERED)
 _NEVER_NOTHING = (Unit.RATE, Unit.DURATION, Unit.BYTES)
 
 
@@ -234,13 +233,15 @@ class CellSummary:
         """Whether its speed is not compared because requests, or connections, were left without a reply: its
         latencies are then those of the others, and at least so long for all.
 
-        *Assumptions*: who got no reply waited longer than who got one. Wrong replies, and requests that the
-        generator could not send, say nothing.
+        *Assumptions*: who got no reply before the time-out waited longer than who got one. What failed sooner
+        says nothing, nor does a mean over a change of pace.
         """
         failed = self.account.failed.items()
-        silent = sum(count for ending, count in failed if kind_of(ending.name) in _WITHOUT_REPLY)
+        silent = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.UNANSWERED)
         is_known = self.account.lost - silent <= self.allowed_errors * self.account.requests
-        return is_known and self.unqualified in {_FAILS, *(trial.starved for trial in self.counted)} - {None}
+        is_steady = isinstance(self.steadiness, Missing) or self.steadiness.is_steady
+        reasons = {_FAILS, *(trial.starved for trial in self.counted)} - {None}
+        return is_known and is_steady and self.unqualified in reasons
 
     def known(self, metric: str) -> Estimate | None:
         """Return the estimate of a metric; None where it is missing."""
@@ -257,22 +258,28 @@ class CellSummary:
             return 1.0
         if metric == "generator_cpu_percent" and self.is_of_generator:
             return _sum_reach([_cpu_of_generator(trial) for trial in self.counted])
-        if is_pace(metric) or self._follows_pace(metric):
+        if is_pace(metric):
             return self.rate_reach
+        if metric == _MEAN_OF_CLOSED_LOOP:
+            return self._mean_reach()
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
 
-    def _follows_pace(self, metric: str) -> bool:
-        """Return whether a latency is lower by no more than the throughput is higher: the mean over a closed
-        loop's kept connections.
+    def _mean_reach(self) -> float:
+        """Return the factor by which the mean latency of a closed loop's kept connections may be shorter.
 
-        *Assumptions*: between a reply and its next request a connection waits for the generator alone. So
-        without that R = N / X, and what was measured is no more; of those that were answered too, if the
-        others waited longer.
+        *Definition*: R / (R - (1 - 1/r) N/X): r is that by which throughput X may be higher.
+        *Assumptions*: each of N connections takes N/X for a request, of which R is the server's; the rest,
+        the generator's, becomes no longer. Where requests got no reply: these waited longer.
         *Source*: J. D. C. Little, "A proof for the queuing formula: L = λW", Operations Research 9 (1961).
         """
-        workload = self.cell.workload
-        is_kept = isinstance(workload.loop, ClosedLoop) and workload.request.keep_alive
-        return metric == _MEAN_OF_CLOSED_LOOP and is_kept and (not self.unqualified or self.answers_some)
+        workload, loop = self.cell.workload, self.cell.workload.loop
+        mean, each = self.known(_MEAN_OF_CLOSED_LOOP), self.known("duration_ns_per_request")
+        if not isinstance(loop, ClosedLoop) or not workload.request.keep_alive or self.is_of_generator:
+            return inf
+        if mean is None or each is None or (self.unqualified and not self.answers_some):
+            return inf
+        taken = loop.connections * workload.streams * each.mean * (1 - 1 / self.rate_reach)
+        return mean.mean / (mean.mean - taken) if taken < mean.mean else inf
 
     def _cpu(self, trial: TrialFigures, role: str) -> tuple[float, float]:
         more = self.without_role(role) + (trial.hidden_cpu_percent if self.at_least else 0.0)
@@ -350,7 +357,7 @@ def figures(trial: Trial) -> TrialFigures:
         disturbed=disturbed is not None,
         generator_share=generator_share(trial),
         hidden_cpu_percent=_hidden_cpu_percent(trial, metrics, hidden),
-        of_generator=_more_of_generator(trial, metrics, disturbed or 1.0),
+        of_generator=_more_of_generator(trial, metrics, is_disturbed=disturbed is not None),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -386,17 +393,20 @@ def _rate_reach(trial: Trial, metrics: Mapping[str, Value], others: float) -> fl
     return min(others * shared, capacity_reach((used / 100 - dearer) / cpus))
 
 
-def _more_of_generator(trial: Trial, metrics: Mapping[str, Value], others: float) -> MoreOfGenerator:
+def _more_of_generator(trial: Trial, metrics: Mapping[str, Value], *, is_disturbed: bool) -> MoreOfGenerator:
     """Return what a trial's generator may have done more without the server on its CPUs, and without the
-    ``others`` that disturbed it; no more than these CPUs had left.
+    programs that disturbed it: no more than these CPUs had left.
     """
-    share, used, placed = server_share(trial), metrics["generator_cpu_percent"], trial.placement
-    more = others * (share_reach(share) or inf)
-    if placed is None or isinstance(used, Missing) or more == 1:
-        return MoreOfGenerator(more, 0.0 if more == 1 else inf)
-    left = max(0.0, 100 * len(placed.generator_cpus) - used)
-    most = left if others > 1 or share >= 1 else min(left, used * share / (1 - share))
-    return MoreOfGenerator(min(more, capacity_reach(used / 100 / len(placed.generator_cpus))), most)
+    used, placed = metrics["generator_cpu_percent"], trial.placement
+    length_ns = window_length_ns(window_samples(trial.samples))
+    taken, dearer = (100 * ns / length_ns if length_ns else 0.0 for ns in lost_to_server_ns(trial))
+    if not taken and not is_disturbed:
+        return MoreOfGenerator()
+    if isinstance(used, Missing) or used <= dearer or placed is None:
+        return MoreOfGenerator(inf, inf)
+    every = 100.0 * len(placed.generator_cpus)
+    room = max(used, every if is_disturbed else min(used + taken, every))
+    return MoreOfGenerator(room / (used - dearer), room - used)
 
 
 def _hidden_cpu_percent(trial: Trial, metrics: Mapping[str, Value], others: float) -> float:

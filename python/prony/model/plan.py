@@ -180,12 +180,16 @@ class Plan:
 
     @property
     def engine_threads(self) -> int:
-        """Return the largest number of threads of the built-in generator in any cell; of any generator where
-        it shares the server's CPUs. Elsewhere a script in four processes would take these from the server.
+        """Return the largest number of threads of the built-in generator in any cell."""
+        return max((cell.engine.threads for cell in self.cells if cell.engine.name == "prony"), default=1)
+
+    @property
+    def placed_threads(self) -> int:
+        """Return for how many threads a generator gets CPUs: the built-in one's; those of any where it shares
+        the server's. Elsewhere a script in four processes would take these from the server.
         """
         is_shared = self.sandbox.share_cpus
-        threads = [one.engine.threads for one in self.cells if is_shared or one.engine.name == "prony"]
-        return max(threads, default=1)
+        return max(cell.engine.threads for cell in self.cells) if is_shared else self.engine_threads
 
     def only(self, pattern: str) -> tuple[Cell, ...]:
         """Return the cells whose subject's name fits the glob ``pattern``.

@@ -70,7 +70,7 @@ def run_study(study: Study, listener: StudyListener) -> None:
 
 def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
     plan, cpus = study.plan, available_cpus()
-    placement = place_in(plan.sandbox, cpus, plan.engine_threads)
+    placement = place_in(plan.sandbox, cpus, plan.placed_threads)
 
     def described(sandbox: SandboxChoice) -> SandboxFacts:
         return replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)

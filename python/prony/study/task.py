@@ -113,4 +113,4 @@ def placement_of_subject(plan: Plan, subject: str, cpus: Sequence[Cpu]) -> Place
 
     *Errors*: HostError as `place_in`.
     """
-    return place_in(plan.sandbox_of(subject), cpus, plan.engine_threads)
+    return place_in(plan.sandbox_of(subject), cpus, plan.placed_threads)

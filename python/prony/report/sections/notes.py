@@ -5,7 +5,7 @@ Remarks on how the generator kept its times: the one pacing of a study, and what
 Remarks on the pilot: which servers were still warming up when their windows would have begun.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 
 from prony.core.metrics import METRICS
 from prony.core.units import SECOND_NS, seconds
@@ -230,9 +230,13 @@ def _whose(alike: SharedFinding, ran: Set[str]) -> Text:
     return text("all subjects") if len(names) > 1 and ran <= set(names) else joined(map(Name, names))
 
 
+def _is_shared(cell: CellSummary) -> bool:
+    return any(trial.placement is not None and trial.placement.shared for trial in cell.counted)
+
+
 def _bound_notes(reading: StudyResults) -> Iterator[Text]:
     """Yield whose figures are bounds, and why."""
-    reasons = (
+    reasons: tuple[tuple[str, str, Callable[[CellSummary], bool]], ...] = (
         (
             "other programs or the hypervisor took CPU time in some trial",
             "with all of that time",
@@ -251,7 +255,7 @@ def _bound_notes(reading: StudyResults) -> Iterator[Text]:
         (
             "the server ran on the generator's CPUs",
             "with all CPU time that this took",
-            lambda cell: cell.is_of_generator and any(trial.of_generator.reach > 1 for trial in cell.counted),
+            lambda cell: cell.is_of_generator and cell.at_least and _is_shared(cell),
         ),
     )
     for reason, spared, has in reasons:
