@@ -261,10 +261,10 @@ class CellSummary:
         if is_pace(metric):
             return self.rate_reach
         if metric == _MEAN_OF_CLOSED_LOOP:
-            return self._mean_reach()
+            return self._reach_of_mean()
         return inf if is_bound(metric) or grows_with_load(metric) else 1.0
 
-    def _mean_reach(self) -> float:
+    def _reach_of_mean(self) -> float:
         """Return the factor by which the mean latency of a closed loop's kept connections may be shorter.
 
         *Definition*: R / (R - (1 - 1/r) N/X): r is that by which throughput X may be higher.
