@@ -48,7 +48,7 @@ from prony.diagnosis.memory_growth import MEMORY_GREW
 from prony.diagnosis.one_core import ONE_THREAD_FULL
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.refused import REFUSED
-from prony.diagnosis.restarted import WORKER_FOR_EACH
+from prony.diagnosis.restarted import RESTARTED, STARTS_COST, WORKER_FOR_EACH
 from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
@@ -1607,3 +1607,31 @@ def test_workers_that_end_after_each_request_are_the_cause_whatever_the_cpu_does
     assert (WORKER_FOR_EACH in kinds(trial, subject=record(slots=slots))) is is_found
     if is_found:
         assert concluded(trial, subject=record(slots=slots)).cause_kind is WORKER_FOR_EACH
+
+
+@pytest.mark.parametrize(
+    ("alone", "replaced", "done", "is_found"),
+    [
+        (2 * MS, 2, 100, True),
+        (4 * MS, 2, 100, False),
+        (None, 2, 100, False),
+        (2 * MS, 1, 100, False),
+        (2 * MS, 2, 9, False),
+    ],
+    ids=["starts", "pages", "not known", "one of two", "few"],
+)
+def test_where_a_request_alone_takes_a_third_of_what_it_costs_starts_of_workers_use_the_cpu(
+    alone, replaced, done, is_found
+):
+    """Ten milliseconds of CPU a request; workers are replaced after three seconds."""
+    looks = tuple(
+        sample(second, [worker(100 + place + 10 * (second // 3) * (place < replaced)) for place in range(2)])
+        for second in range(6)
+    )
+    counters = {"subject__cpu_ns": done * 10 * MS} | ({"alone__service_ns": alone} if alone else {})
+    recording = with_parts(loaded().recording, completed={"ok": done, "failed": 0})
+    trial = with_counters(replace(loaded(cores=0.99), samples=looks, recording=recording), **counters)
+    found = kinds(trial, subject=record(slots=2))
+    assert (STARTS_COST in found, RESTARTED in found) == (is_found, not is_found)
+    if is_found:
+        assert concluded(trial, subject=record(slots=2)).cause_kind is STARTS_COST

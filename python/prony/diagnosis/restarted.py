@@ -15,6 +15,7 @@ from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
 from prony.figures.rates import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import Turnover, turnover
+from prony.figures.validity import subject_cpu_ns
 from prony.model.recording import Recording
 
 LONGER_LIVES = Experiment(
@@ -39,6 +40,15 @@ RESTARTED = Symptom(
     traits=Traits(cause="workers that are replaced", steps_back=True),
 )
 """``restarts`` of processes of the name ``role``."""
+STARTS_COST = Symptom(
+    "starts use its CPU",
+    Meaning(Bearing.LIMITS, CHANGING, LONGER_LIVES, READ_LOG_FOR_LIMITS),
+    "a {role} was restarted {restarts:times} within the window, and starts use its CPU: {cpu_ns:duration} a "
+    "request, of which one alone takes {alone_ns:duration} in all",
+    shared="its workers are restarted all the time, and their starts use its CPU",
+    traits=Traits(cause="workers that are replaced"),
+)
+"""``restarts`` of processes of the name ``role``; ``cpu_ns`` a request, ``alone_ns``: how long one takes."""
 LOST = Symptom(
     "lost",
     Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG),
@@ -64,6 +74,9 @@ _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 _SHORT_LIFE_NS = 20 * SECOND_NS
 # Of the role's processes: with fewer the others can do nearly all that all could.
 _LEAST_SHARE = 0.1
+# CPU of a request to how long one takes alone.
+_MOSTLY_STARTS = 3.0
+_LEAST_REQUESTS = 20
 # Of the workers that looks found: those that no other look found.
 _LEAST_NEW = 0.5
 
@@ -82,18 +95,39 @@ def restarted(evidence: Evidence) -> list[Finding]:
         return [each]
     found = turnover(evidence.samples)
     return [
-        Finding(
-            RESTARTED if one.restarts else LOST,
-            _sure(evidence, role, one),
-            {"restarts": one.restarts} if one.restarts else {"ended": one.lost},
-            {"role": role},
-        )
+        _found(evidence, role, one)
         for role, one in found.items()
         # A pool that grows by more than it replaces is a finding of its own.
         if role in _SERVING
         and (one.restarts or one.lost)
         and one.restarts + one.lost > one.started - one.ended
     ]
+
+
+def _found(evidence: Evidence, role: str, one: Turnover) -> Finding:
+    if not one.restarts:
+        return Finding(LOST, _sure(evidence, role, one), {"ended": one.lost}, {"role": role})
+    if costs := _costs_of_starts(evidence, role, one):
+        return Finding(STARTS_COST, Confidence.LIKELY, {"restarts": one.restarts, **costs}, {"role": role})
+    return Finding(RESTARTED, _sure(evidence, role, one), {"restarts": one.restarts}, {"role": role})
+
+
+def _costs_of_starts(evidence: Evidence, role: str, one: Turnover) -> dict[str, float] | None:
+    """Return what a request costs in CPU, and how long one takes alone, where each process of the role was
+    replaced, and two thirds of the CPU are no request's: no request uses more CPU than it takes, but in
+    several threads.
+    """
+    recording, counters = evidence.trial.recording, evidence.trial.counters
+    done, alone_ns = recording.completed.all if recording else 0, counters.get("alone.service_ns", 0)
+    if done < _LEAST_REQUESTS or not alone_ns or one.restarts < _at_first(evidence, role):
+        return None
+    cpu_ns = subject_cpu_ns(counters) / done
+    return {"cpu_ns": cpu_ns, "alone_ns": float(alone_ns)} if cpu_ns >= _MOSTLY_STARTS * alone_ns else None
+
+
+def _at_first(evidence: Evidence, role: str) -> int:
+    """Return how many processes of the role there were at first, at least 1."""
+    return max(1, sum(row.role == role for row in evidence.samples[0].processes))
 
 
 def _for_each(evidence: Evidence) -> Finding | None:
@@ -115,7 +149,7 @@ def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     recording = evidence.trial.recording
     if recording is None or carried_its_rate(recording):
         return Confidence.POSSIBLE
-    before = max(1, sum(row.role == role for row in evidence.samples[0].processes))
+    before = _at_first(evidence, role)
     many = max(one.restarts, one.lost) >= _LEAST_SHARE * before
     short = before * evidence.sampled_ns <= _SHORT_LIFE_NS * one.restarts
     if (short or many) and lost_requests(recording) >= _least_lost(recording, one):

@@ -37,7 +37,7 @@ from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL, one_core
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, other_programs
 from prony.diagnosis.overload import OVERLOADED, overload
 from prony.diagnosis.refused import REFUSED, refused
-from prony.diagnosis.restarted import LOST, RESTARTED, WORKER_FOR_EACH, restarted
+from prony.diagnosis.restarted import LOST, RESTARTED, STARTS_COST, WORKER_FOR_EACH, restarted
 from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE, sent_at_a_rate
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS, server_ports
 from prony.diagnosis.shared_cpus import STRAYED, shared_cpus
@@ -136,6 +136,7 @@ PRECEDENCE: tuple[Symptom, ...] = (
     PACKETS_DROPPED,
     WAITED_FOR_MEMORY,
     WORKER_FOR_EACH,
+    STARTS_COST,
     RESTARTED,
     LOST,
     REPLIES_HELD_BACK,
