@@ -146,6 +146,12 @@ def test_refusals_of_a_server_that_cannot_do_more_are_not_the_answer(status):
     trial = build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}})
     assert WRONG_REPLIES in kinds(trial)
     assert concluded(trial).cause_kind is None
+    # But of one that answers no page at all they are all that is known.
+    none = build.trial(CELL, 0, 0, [], errors={"bad_status": {status: 120}})
+    assert (one(none, MOSTLY_ERRORS).confidence, concluded(none).cause_kind) == (
+        Confidence.LIKELY,
+        MOSTLY_ERRORS,
+    )
 
 
 # Forty replies of 100 ms in a second: four at a time; the rest of those in flight is turned away.

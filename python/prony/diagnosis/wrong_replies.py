@@ -92,12 +92,15 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     if status[1] > _MOST * done and status[0] in _REFUSALS and (few := _worked_on(evidence, wrong)):
         turned = {"share": status[1] / done, "at_a_time": few}
         return [Finding(TURNED_AWAY, Confidence.LIKELY, turned, {"status": status[0]})]
-    if status[1] > _MOST * done and status[0] not in _REFUSALS and not _died(evidence, wrong):
+    # Of one that answers no page at all nothing else shows why.
+    refuses = status[0] in _REFUSALS and recording.account.ok > 0
+    if status[1] > _MOST * done and not refuses and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
             kind, names = RATE_LIMITED, {}
-    return [Finding(kind, Confidence.CERTAIN, numbers, names)]
+    sure = Confidence.LIKELY if kind is MOSTLY_ERRORS and status[0] in _REFUSALS else Confidence.CERTAIN
+    return [Finding(kind, sure, numbers, names)]
 
 
 def _worked_on(evidence: Evidence, wrong: int) -> float | None:
