@@ -60,6 +60,7 @@ from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, TURNED_AW
 from prony.figures.validity import Circumstances, judge
 from prony.model.facts import FrontendFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.recording import LoopKind
 from prony.model.sandbox import Network, Placement, SandboxFacts
 from prony.model.trial import Failed, Invalid
 from prony.model.workload import ConnectionStage
@@ -1616,23 +1617,27 @@ def test_workers_that_end_after_each_request_are_the_cause_whatever_the_cpu_does
 
 
 @pytest.mark.parametrize(
-    ("alone", "replaced", "done", "is_found"),
+    ("alone", "lives", "done", "is_found"),
     [
         (2 * MS, 2, 100, True),
         (4 * MS, 2, 100, False),
         (None, 2, 100, False),
-        (2 * MS, 1, 100, False),
+        # Pages that differ cost more than the median of those alone, too; of a longer life a start is little.
+        (2 * MS, 4, 100, False),
         (2 * MS, 2, 9, False),
     ],
-    ids=["starts", "pages", "not known", "one of two", "few"],
+    ids=["starts", "pages", "not known", "they live longer", "few"],
 )
 def test_where_a_request_alone_takes_a_third_of_what_it_costs_starts_of_workers_use_the_cpu(
-    alone, replaced, done, is_found
+    alone, lives, done, is_found
 ):
-    """Ten milliseconds of CPU a request; workers are replaced after three seconds."""
+    """Ten milliseconds of CPU a request, of two workers that are replaced together."""
     looks = tuple(
-        sample(second, [worker(100 + place + 10 * (second // 3) * (place < replaced)) for place in range(2)])
-        for second in range(6)
+        replace(
+            sample(0, [worker(100 + place + 10 * (look // lives)) for place in range(2)]),
+            monotonic_ns=look * SECOND // 2,
+        )
+        for look in range(12)
     )
     counters = {"subject__cpu_ns": done * 10 * MS} | ({"alone__service_ns": alone} if alone else {})
     recording = with_parts(loaded().recording, completed={"ok": done, "failed": 0})
@@ -1641,3 +1646,6 @@ def test_where_a_request_alone_takes_a_third_of_what_it_costs_starts_of_workers_
     assert (STARTS_COST in found, RESTARTED in found) == (is_found, not is_found)
     if is_found:
         assert concluded(trial, subject=record(slots=2)).cause_kind is STARTS_COST
+        # What carried its rate is limited by nothing.
+        kept = replace(recording, loop=LoopKind.OPEN, account=replace(recording.account, scheduled=done))
+        assert STARTS_COST not in kinds(replace(trial, recording=kept), subject=record(slots=2))

@@ -74,8 +74,9 @@ _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 _SHORT_LIFE_NS = 20 * SECOND_NS
 # Of the role's processes: with fewer the others can do nearly all that all could.
 _LEAST_SHARE = 0.1
-# CPU of a request to how long one takes alone.
-_MOSTLY_STARTS = 3.0
+# Of so short a life a start is a large part. And CPU of a request to how long one takes alone: that of pages
+# that differ is more than the median of those alone, too.
+_LIFE_OF_STARTS_NS, _MOSTLY_STARTS = 2 * SECOND_NS, 3.0
 _LEAST_REQUESTS = 20
 # Of the workers that looks found: those that no other look found.
 _LEAST_NEW = 0.5
@@ -113,16 +114,22 @@ def _found(evidence: Evidence, role: str, one: Turnover) -> Finding:
 
 
 def _costs_of_starts(evidence: Evidence, role: str, one: Turnover) -> dict[str, float] | None:
-    """Return what a request costs in CPU, and how long one takes alone, where each process of the role was
-    replaced, and two thirds of the CPU are no request's: no request uses more CPU than it takes, but in
-    several threads.
+    """Return what a request costs in CPU, and how long one takes alone, where processes of the role live for
+    2 s at most, and two thirds of the CPU are no request's: no request uses more CPU than it takes, but in
+    several threads. None where an open loop was kept: nothing limits it.
     """
     recording, counters = evidence.trial.recording, evidence.trial.counters
-    done, alone_ns = recording.completed.all if recording else 0, counters.get("alone.service_ns", 0)
-    if done < _LEAST_REQUESTS or not alone_ns or one.restarts < _at_first(evidence, role):
+    alone_ns = float(counters.get("alone.service_ns", 0))
+    if recording is None or carried_its_rate(recording) or not alone_ns:
+        return None
+    done, lifetime_ns = (
+        recording.completed.all,
+        _at_first(evidence, role) * evidence.sampled_ns / one.restarts,
+    )
+    if done < _LEAST_REQUESTS or lifetime_ns > _LIFE_OF_STARTS_NS:
         return None
     cpu_ns = subject_cpu_ns(counters) / done
-    return {"cpu_ns": cpu_ns, "alone_ns": float(alone_ns)} if cpu_ns >= _MOSTLY_STARTS * alone_ns else None
+    return {"cpu_ns": cpu_ns, "alone_ns": alone_ns} if cpu_ns >= _MOSTLY_STARTS * alone_ns else None
 
 
 def _at_first(evidence: Evidence, role: str) -> int:

@@ -89,17 +89,17 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
     kind, names = WRONG_REPLIES, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
-    if status[1] > _MOST * done and status[0] in _REFUSALS and (few := _worked_on(evidence, wrong)):
+    mostly, refuses = status[1] > _MOST * done, status[0] in _REFUSALS
+    if mostly and refuses and (few := _worked_on(evidence, wrong)):
         turned = {"share": status[1] / done, "at_a_time": few}
         return [Finding(TURNED_AWAY, Confidence.LIKELY, turned, {"status": status[0]})]
-    # Of one that answers no page at all nothing else shows why.
-    refuses = status[0] in _REFUSALS and recording.account.ok > 0
-    if status[1] > _MOST * done and not refuses and not _died(evidence, wrong):
+    # Of one that answers no page at all nothing else shows why it refuses.
+    if mostly and not (refuses and recording.account.ok) and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
             kind, names = RATE_LIMITED, {}
-    sure = Confidence.LIKELY if kind is MOSTLY_ERRORS and status[0] in _REFUSALS else Confidence.CERTAIN
+    sure = Confidence.LIKELY if kind is MOSTLY_ERRORS and refuses else Confidence.CERTAIN
     return [Finding(kind, sure, numbers, names)]
 
 
