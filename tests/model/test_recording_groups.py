@@ -39,7 +39,9 @@ def test_groups_are_read_as_they_came_and_are_the_whole(wire):
     assert found.spec.workload.groups == USERS
     assert [one.name for one in found.groups] == ["near", "far"]
     assert sum(one.account.scheduled for one in found.groups) == found.account.scheduled
-    assert sum(one.account.bad_status["503"] for one in found.groups) == found.account.bad_status["503"] > 0
+    # The far group has some twelve requests, and may have no reply that the server made bad.
+    refused = [one.account.bad_status.get("503", 0) for one in found.groups]
+    assert sum(refused) == found.account.bad_status["503"] > 0
     assert sum(one.bytes.received for one in found.groups) == found.bytes.received
 
 

