@@ -23,11 +23,16 @@ def slice_of(number, ok, cpu_ns=HALF_NS, **others):
     return replace(Slice(number, 0, *times, ok, ok, 0, cpu_ns, 0, 0, 0), **others)
 
 
-def test_figures_are_geometric_means_over_the_slices_that_count():
-    slices = [*map(slice_of, range(4), (100, 200, 400, 200)), slice_of(4, 9, counts=False)]
+def test_figures_are_those_of_one_window_of_all_slices_that_count():
+    slices = [*map(slice_of, range(4), (100, 200, 500, 200)), slice_of(4, 9, counts=False)]
     assert slice_metrics(slices) == pytest.approx(
-        {"ok_per_s": 400, "duration_ns_per_request": 2_500_000, "cpu_ns_per_request": 2_500_000}
+        {"ok_per_s": 500, "duration_ns_per_request": 2_000_000, "cpu_ns_per_request": 2_000_000}
     )
+
+
+def test_work_that_comes_in_bursts_is_not_lost():
+    slices = [slice_of(n, 100, cpu_ns=100_000_000 if n == 3 else 1_000_000) for n in range(5)]
+    assert slice_metrics(slices)["cpu_ns_per_request"] == pytest.approx(104_000_000 / 500)
 
 
 @pytest.mark.parametrize(

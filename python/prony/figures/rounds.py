@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prony.core.units import SECOND_NS
 from prony.figures.rates import rates_of
 from prony.figures.statistics.compare import LEAST_BLOCKS
-from prony.figures.statistics.effects import geometric_mean, paired, ratio_of
+from prony.figures.statistics.effects import paired, ratio_of
 from prony.model.observation import Slice
 from prony.model.recording import Recording
 
@@ -53,26 +53,32 @@ def slice_metrics(slices: Sequence[Slice]) -> dict[str, float]:
     """Return the figures that rounds give better than a trial's window; none with fewer than three slices, or
     where more than 1 % of the requests failed.
 
-    *Definition*: geometric means over the slices that count. ``ok_per_s``: valid replies / length;
-    ``duration_ns_per_request``: length / requests that ended; ``cpu_ns_per_request``: CPU time of the
+    *Definition*: sums over the slices that count, as if they were one window. ``ok_per_s``: valid replies /
+    length; ``duration_ns_per_request``: length / requests that ended; ``cpu_ns_per_request``: CPU time of the
     server's processes / requests that ended.
     *Assumptions*: a window of half a second on fresh connections, after a lead of 0.2 s, sees the server as a
-    long one does: a reply takes less than the lead.
+    long one does: a reply takes less than the lead. A mean of logarithms would not: where work comes in
+    bursts, as a collector's or a compiler's, most slices have none of it.
     """
     counted = _counted(slices)
     if not counted:
         return {}
+    length_ns, answered = sum(map(_length_ns, counted)), sum(one.answered for one in counted)
     found = {
-        "ok_per_s": [SECOND_NS * one.ok / (one.close_ns - one.open_ns) for one in counted],
-        "duration_ns_per_request": [(one.close_ns - one.open_ns) / one.answered for one in counted],
-        "cpu_ns_per_request": [one.cpu_ns / one.answered for one in counted if one.cpu_ns],
+        "ok_per_s": SECOND_NS * sum(one.ok for one in counted) / length_ns,
+        "duration_ns_per_request": length_ns / answered,
     }
-    return {name: geometric_mean(each) for name, each in found.items() if len(each) == len(counted)}
+    cpu_ns = [one.cpu_ns for one in counted if one.cpu_ns]
+    return found | ({"cpu_ns_per_request": sum(cpu_ns) / answered} if len(cpu_ns) == len(counted) else {})
+
+
+def _length_ns(one: Slice) -> int:
+    return one.close_ns - one.open_ns
 
 
 def paces_by_round(slices: Sequence[Slice]) -> dict[int, float]:
     """Return the logarithm of ``ok_per_s`` in each round that counts."""
-    return {one.round: log(SECOND_NS * one.ok / (one.close_ns - one.open_ns)) for one in _counted(slices)}
+    return {one.round: log(SECOND_NS * one.ok / _length_ns(one)) for one in _counted(slices)}
 
 
 def beside_window(slices: Sequence[Slice], recording: Recording | None) -> float | None:
