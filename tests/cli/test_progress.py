@@ -71,6 +71,19 @@ def test_a_study_that_continues_with_nothing_but_repeats_shows_them(cell, capsys
     assert "[1/1]" in capsys.readouterr().err
 
 
+def test_rounds_are_shown_and_their_time_is_part_of_what_is_left(cell, capsys):
+    with StudyProgress(1, 10.0) as progress:
+        progress.rounds_planned(range(3), 60.0)
+        progress.trial_started(cell, 0, 1)
+        progress.trial_ended(cell, build.trial(cell, 0, 0, [5]))
+        for block in range(3):
+            for number in range(6):  # one of them was made up for
+                progress.round_started(block, number, 5)
+    shown = [line for line in capsys.readouterr().err.splitlines() if "rounds of short windows" in line]
+    assert [line.split()[1] for line in shown] == ["1:", "2:", "3:"]
+    assert [line[line.index("(") :] for line in shown] == ["(3:00 to go)", "(2:00 to go)", "(1:00 to go)"]
+
+
 def test_the_line_has_the_rate_and_the_percentiles_of_the_last_second():
     workload = build.Workload(build.OpenLoop(500.0), build.DurationStop(10 * build.SECOND))
     line = LoadLine(workload)

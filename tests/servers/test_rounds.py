@@ -3,11 +3,12 @@
 import json
 import signal
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from commands import ended, eventually
+from commands import BESIDE, MAIN, ended, eventually
 from prony.archive import open_archive
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -244,6 +245,54 @@ def test_where_a_server_is_not_idle_between_its_turns_no_round_counts_and_that_i
     # Waitress burns a sixth of a CPU while Gunicorn has its turn.
     mean_ns = [sum(one.neighbours_ns for one in slices) / len(slices) for _, _, slices in sorted(found)]
     assert mean_ns[0] > 20_000_000 > 10 * mean_ns[1]
+
+
+# So many blocks have trials, the last has rounds alone.
+ALONE = """
+protocol = import_module("prony.cli.protocol")
+with_rounds = protocol._with_rounds
+
+
+def with_rounds_alone(plan, rounds):
+    plan = with_rounds(plan, rounds)
+    return protocol.replace(plan, design=protocol.replace(plan.design, whole_blocks=plan.blocks - 1))
+
+
+protocol._with_rounds = with_rounds_alone
+"""
+
+
+def with_rounds_alone(prony):
+    return replace(prony, program=("-c", BESIDE.removesuffix(MAIN) + ALONE + MAIN))
+
+
+def windows_of(path):
+    """Of each trial its block, whether it has a window, and whether it has rounds."""
+    with open_archive(path) as archive:
+        trials = [one.trial for one in archive.trials()]
+    return [(one.block, one.recording is not None, bool(one.slices)) for one in trials]
+
+
+def test_the_last_blocks_may_have_rounds_alone_and_the_report_says_so(folder, prony):
+    (folder / "shop.py").write_text(APP)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "6")
+    done = with_rounds_alone(prony)(*words, "--out", "r.prony", "--json", "r.json", timeout_s=240)
+    assert done.status == 0, done.err
+    assert windows_of(folder / "r.prony") == [*[(0, True, True)] * 2, *[(1, False, True)] * 2]
+    cell = json.loads((folder / "r.json").read_text())["groups"][0]["cells"][0]
+    counts = [cell["metrics"][name]["count"] for name in ("ok_per_s", "service_ok_p50")]
+    assert counts == [2, 1]
+    assert "2 blocks, 1 of rounds alone" in " ".join(prony("report", "r.prony").out.split())
+
+
+def test_a_block_of_rounds_alone_in_which_a_server_dies_is_measured_whole(folder, prony):
+    (folder / "shop.py").write_text(DIES)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "5")
+    done = with_rounds_alone(prony)(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
+    assert done.status == 0, done.err
+    assert "waitress+shop has no rounds from block 1 on: the server exited with status 3" in done.err
+    assert "from block 1 on trials have windows, and no rounds: not all servers can" in done.err
+    assert windows_of(folder / "r.prony") == [(0, True, False)] * 2
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def test_what_is_chosen_fits_and_one_block_more_does_not(minutes):
     )
     assert found.blocks >= 5
     assert bool(found.design.rounds) == (minutes > 4)
+    assert found.whole_blocks == (5 if minutes > 4 else found.blocks)
 
 
 def test_more_time_gives_more_blocks():
@@ -157,6 +158,29 @@ def test_a_difference_is_found_by_the_blocks_that_simulation_asks_for(difference
     assert finds <= difference
     fewer = max(5, round(0.85 * plan.blocks))
     assert fewer == 5 or foreseen(usual_noise(plan), servers, fewer, plan.design.margin)[0] > difference
+
+
+@pytest.mark.parametrize("servers", [2, 4, 8])
+def test_blocks_of_rounds_alone_find_a_difference_sooner(servers, monkeypatch):
+    def takes_s():
+        plan = seeing(plan_of(servers=servers), NoneLeftOut(), 0.05)
+        return extent_of(plan, NoneLeftOut()).seconds[1], plan.whole_blocks < plan.blocks
+
+    sooner = takes_s()
+    monkeypatch.setattr("prony.study.extent.rounds_decide", lambda _plan: False)
+    later = takes_s()
+    assert (sooner[1], later[1]) == (True, False)
+    assert sooner[0] < 0.75 * later[0]
+
+
+def test_where_latencies_decide_or_a_load_has_one_server_every_block_has_trials():
+    plan = plan_of()
+    other = Cell(9, plan.cells[0].subject, replace(LOAD, loop=ClosedLoop(9)))
+    several = replace(plan, cells=(*plan.cells, other))
+    for plan in (plan_of(replace(LOAD, loop=OpenLoop(900.0))), several):
+        assert why_in_turns(plan) is None
+        found = fitting(plan, NoneLeftOut(), 3600)
+        assert found.whole_blocks == found.blocks
 
 
 def test_no_number_of_blocks_finds_what_is_hardly_of_interest():

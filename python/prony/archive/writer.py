@@ -63,13 +63,14 @@ class ArchiveWriter:
         with self._transaction():
             _insert_cell(self._database, cell, role)
 
-    def append(self, trial: Trial) -> int:
-        """Store a trial in one transaction and return its id. When this returns, it is on the disk.
+    def append(self, *trials: Trial) -> None:
+        """Store trials in one transaction. When this returns, they are on the disk.
 
         Of more samples than a reader takes some are left out.
         """
         with self._transaction():
-            return insert_trial(self._database, self.run_id, thinned(trial))
+            for trial in trials:
+                insert_trial(self._database, self.run_id, thinned(trial))
 
     def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
         """Add what the rounds of a block showed to its trials, by the id of their cell, in one

@@ -298,13 +298,15 @@ def _protocol(task: "Study") -> "Iterator[str]":
     plan, precision = task.plan, task.plan.design.precision
     if any(isinstance(cell.workload.loop, OpenLoop) for cell in plan.cells) or plan.design.find_rate:
         yield f"{plan.cells[0].engine.pacing} pacing of the generator at every rate"
+    is_whole = plan.whole_blocks == plan.blocks
+    each = "each block" if is_whole else f"each of the first {plan.whole_blocks} blocks"
     if plan.calibration is not None:
         load = plan.calibration.workload.describe()
-        yield f"calibration, first, last and once inside each block: the reference server, {load}"
+        yield f"calibration, first, last and once inside {each}: the reference server, {load}"
     absent = to_leave_out((*plan.cells, *task.cross_checks), task.catalog)
     checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
     for name, count in Counter(checks).items():
-        yield f"cross-check: {number_of(count, 'cell')} measured again in each block by {name}"
+        yield f"cross-check: {number_of(count, 'cell')} measured again in {each} by {name}"
     yield from left_out_words((*plan.cells, *task.cross_checks), absent)
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
@@ -313,7 +315,9 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.design.rounds:
         rounds = number_of(plan.design.rounds, "round")
         yield f"after the trials of each block {rounds}: all servers started together, each in turn for 0.5 s"
-        yield f"{2 * plan.blocks} starts of each server in all"
+        if not is_whole:
+            yield f"from block {plan.whole_blocks + 1} on rounds alone: throughput and CPU, no latencies"
+        yield f"{plan.whole_blocks + plan.blocks} starts of each server in all"
     if plan.design.confirm:
         looks = " and ".join(plan.design.confirm)
         yield f"after the last block a close look at each cell ({looks}), which counts for no figure"

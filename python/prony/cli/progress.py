@@ -5,6 +5,7 @@ It must cost little, because it runs on the generator's CPUs.
 
 import time
 from collections import deque
+from collections.abc import Collection
 from typing import Self
 
 from prony.catalog.install.prepare import EnvironmentProgress
@@ -36,6 +37,7 @@ class StudyProgress(StudyListener):
         self._estimate_s = estimate_s
         self._began = time.monotonic()
         self._running = ""
+        self._block, self._with_rounds, self._rounds_s = 0, frozenset[int](), 0.0
 
     def __enter__(self) -> Self:
         self._line.__enter__()
@@ -68,14 +70,24 @@ class StudyProgress(StudyListener):
         """Show how long the pause still is."""
         self._line.show(f"pause before {words}: {_clock(left_s)} left")
 
-    def round_started(self, number: int, rounds: int) -> None:
-        """Show the round."""
-        self._running = f"round {number + 1}/{rounds} of short windows"
+    def rounds_planned(self, blocks: Collection[int], seconds: float) -> None:
+        """Set which blocks have rounds, and how long those of one take."""
+        self._with_rounds, self._rounds_s = frozenset(blocks), seconds
+
+    def round_started(self, block: int, number: int, rounds: int) -> None:
+        """Show the round; without a live line, print a line for the first."""
+        self._block = block
+        if number == 0:
+            self._began = time.monotonic()
+            if not self._line.is_live:
+                words = f"block {block + 1}: {rounds} rounds of short windows"
+                self.notice(f"  {words}  ({_clock(self._left_s())} to go)")
+        self._running = f"block {block + 1}  round {number + 1}/{rounds} of short windows"
         self._line.show(self._status(""))
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show the running trial."""
-        self._began = time.monotonic()
+        self._began, self._block = time.monotonic(), max(self._block, block)
         where = f"block {block + 1}/{blocks}" if blocks else "look"
         self._running = f"{where}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
@@ -102,7 +114,8 @@ class StudyProgress(StudyListener):
 
     def _left_s(self) -> float:
         each = sum(self._lengths) / len(self._lengths) if self._lengths else self._estimate_s
-        return (self._trials - self._done) * each
+        rounds = sum(block >= self._block for block in self._with_rounds)
+        return max(0, self._trials - self._done) * each + rounds * self._rounds_s
 
     def _status(self, counts: str) -> str:
         to_go = _clock(self._left_s() - (time.monotonic() - self._began))

@@ -47,7 +47,7 @@ from prony.figures.statistics.compare import LEAST_BLOCKS, MARGIN
 from prony.figures.statistics.effects import geometric_mean, ratio_of, student_t
 from prony.figures.steadiness import Steadiness, steadiness
 from prony.figures.steady_state import Paces, SteadyState, paces_of, steady_state
-from prony.figures.trial_metrics import role_metrics, trial_metrics
+from prony.figures.trial_metrics import ROUNDS_ALONE, role_metrics, trial_metrics
 from prony.figures.validity import asked_roles, disturbed_reach
 from prony.model.json_codec import INLINE, at
 from prony.model.limit import GeneratorVerdict, Limit
@@ -64,6 +64,7 @@ _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
 _MEAN_OF_CLOSED_LOOP = "service_ok_mean"
 _FAILS = "its requests fail"
+_NOT_COUNTED = Missing("rounds do not count what the server asks")
 _NEVER_NOTHING = (Unit.RATE, Unit.DURATION, Unit.BYTES)
 
 
@@ -87,6 +88,7 @@ class TrialFigures:
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
+    ``of_rounds``: its block has rounds alone; ``asks``: it asked programs that rounds do not count.
     ``generator_share``: as of `generator.generator_share`; ``hidden_cpu_percent``: CPU that the server may
     have used more. ``of_generator``: what its generator may have done more. ``by_round``: as of
     `rounds.paces_by_round`, ``beside_window``: as of `rounds.beside_window`.
@@ -123,6 +125,8 @@ class TrialFigures:
     machines: tuple[GeneratorMachine, ...] = ()
     session: int = 0
     disturbed: bool = False
+    of_rounds: bool = False
+    asks: bool = False
     generator_share: float = 0.0
     hidden_cpu_percent: float = 0.0
     of_generator: MoreOfGenerator = field(default_factory=MoreOfGenerator)
@@ -211,6 +215,11 @@ class CellSummary:
         return self.by_block if self.by_session is None else self.by_session
 
     @property
+    def windows(self) -> tuple[TrialFigures, ...]:
+        """The trials that count and have a window of their own."""
+        return tuple(trial for trial in self.counted if not trial.of_rounds)
+
+    @property
     def judged(self) -> tuple[TrialFigures, ...]:
         """The trials that say something about the server: those that count, and those that it failed."""
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
@@ -218,7 +227,7 @@ class CellSummary:
     @property
     def held_back(self) -> bool:
         """Whether the generator made its speed a bound as the limit, and not only by sharing its CPUs."""
-        is_limit = not self.is_of_generator and is_at_least(trial.limited for trial in self.counted)
+        is_limit = not self.is_of_generator and is_at_least(trial.limited for trial in self.windows)
         return self.at_least and is_limit
 
     @property
@@ -253,11 +262,11 @@ class CellSummary:
         no bound. ``role``: whose CPU.
         """
         if metric == "cpu_percent":
-            return _sum_reach([self._cpu(trial, role) for trial in self.counted])
+            return _sum_reach([self._cpu(trial, role) for trial in self.windows])
         if not self.at_least:
             return 1.0
         if metric == "generator_cpu_percent" and self.is_of_generator:
-            return _sum_reach([_cpu_of_generator(trial) for trial in self.counted])
+            return _sum_reach([_cpu_of_generator(trial) for trial in self.windows])
         if is_pace(metric):
             return self.rate_reach
         if metric == _MEAN_OF_CLOSED_LOOP:
@@ -278,7 +287,8 @@ class CellSummary:
             return inf
         if mean is None or each is None or (self.unqualified and not self.answers_some):
             return inf
-        taken = loop.connections * workload.streams * each.mean * (1 - 1 / self.rate_reach)
+        reach = _mean_reach([trial.rate_reach for trial in self.windows])
+        taken = loop.connections * workload.streams * each.mean * (1 - 1 / reach)
         return mean.mean / (mean.mean - taken) if taken < mean.mean else inf
 
     def _cpu(self, trial: TrialFigures, role: str) -> tuple[float, float]:
@@ -355,6 +365,8 @@ def figures(trial: Trial) -> TrialFigures:
         limited=verdict.strongest,
         rate_reach=_rate_reach(trial, metrics, hidden),
         disturbed=disturbed is not None,
+        of_rounds=trial.is_of_rounds,
+        asks=bool(asked_roles(trial.counters)),
         generator_share=generator_share(trial),
         hidden_cpu_percent=_hidden_cpu_percent(trial, metrics, hidden),
         of_generator=_more_of_generator(trial, metrics, is_disturbed=disturbed is not None),
@@ -568,7 +580,7 @@ def summarise_cell(
     sample.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
-    counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
+    counted = _with_rounds([trial for trial in own if isinstance(trial.outcome, Ok)])
     account = together(trial.account for trial in counted)
     error_ratio = account.error_ratio
     lost = lost_trials(len(counted), len(own)) if counted else None
@@ -591,17 +603,30 @@ def summarise_cell(
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
         unqualified=_unqualified(counted, len(own), account, allowed_errors),
         limited=next((trial.limited for trial in counted if trial.limited), None),
-        at_least=is_at_least(trial.limited for trial in counted)
+        at_least=is_at_least(trial.limited for trial in counted if not trial.of_rounds)
         or any(one.disturbed for one in counted)
         or taken > 0,
         rate_reach=_mean_reach([trial.rate_reach for trial in counted]),
-        steadiness=steadiness([trial.paces for trial in counted], margin),
+        steadiness=steadiness([trial.paces for trial in counted if not trial.of_rounds], margin),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
         allowed_errors=allowed_errors,
         generator_share=taken,
     )
+
+
+def _with_rounds(trials: Sequence[TrialFigures]) -> list[TrialFigures]:
+    """Return the trials of a cell with what those of rounds alone cannot know themselves: the bound that the
+    windows had which nothing disturbed, and no CPU of a request where a part of it is that of programs which
+    the server asks.
+    """
+    usual = _mean_reach([one.rate_reach for one in trials if not one.of_rounds and not one.disturbed])
+    lost = {"cpu_ns_per_request": _NOT_COUNTED} if any(one.asks for one in trials) else {}
+    return [
+        replace(one, rate_reach=usual, metrics={**one.metrics, **lost}) if one.of_rounds else one
+        for one in trials
+    ]
 
 
 def _mean_reach(reaches: Sequence[float]) -> float:
@@ -632,7 +657,7 @@ def _cpu_of_generator(trial: TrialFigures) -> tuple[float, float]:
 
 
 def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
-    values = [trial.metrics[name] for trial in counted]
+    values = [value for trial in counted if (value := trial.metrics[name]) != ROUNDS_ALONE]
     return _over_trials(values, name, "no trial counts" if ran else "no trial ran")
 
 

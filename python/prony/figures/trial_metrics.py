@@ -46,6 +46,7 @@ from prony.model.recording import Recording
 from prony.model.trial import Trial
 
 _NO_LOAD = Missing("there was no load")
+ROUNDS_ALONE = Missing("its block has rounds alone")
 _CLOSED = Missing("a closed loop has no intended times")
 _OPEN = Missing("in an open loop the generator sets the pace")
 
@@ -222,6 +223,9 @@ def _with_memory(trial: Trial) -> Sequence[Sample]:
 
 def trial_metrics(trial: Trial) -> dict[str, Value]:
     """Return every metric of METRICS for one trial."""
+    if trial.is_of_rounds:
+        in_rounds = slice_metrics(trial.slices)
+        return {name: in_rounds.get(name, ROUNDS_ALONE) for name in METRICS}
     found: dict[str, Value] = {
         **process_metrics(_with_memory(trial)),
         **machine_metrics(trial.samples),
@@ -236,7 +240,6 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
     if trial.recording is not None:
         found |= load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
-    if trial.recording is not None:
         in_rounds = slice_metrics(trial.slices)
         if asked_roles(trial.counters):
             # Rounds do not count what the subject asks.

@@ -105,6 +105,10 @@ class Design:
     """After a block's trials, so many rounds of short windows on servers that stay, one after the other; 0:
     none, the servers are measured in turns.
     """
+    whole_blocks: int | None = field(default=None, metadata=OPTIONAL)
+    """In so many blocks, the first, trials have windows of their own; later ones have rounds alone. Null: in
+    all.
+    """
     machine_memory: bool = field(default=False, metadata=OPTIONAL)
     """How much of the machine's memory is in use."""
 
@@ -172,6 +176,12 @@ class Plan:
     def sandbox_of(self, subject: str) -> SandboxChoice:
         """Return the sandbox of the subject of this name, else that of all."""
         return next((cell.sandbox for cell in self.cells if cell.subject.name == subject), self.sandbox)
+
+    @property
+    def whole_blocks(self) -> int:
+        """In how many blocks trials have windows of their own; the others have rounds alone."""
+        whole = self.design.whole_blocks if self.design.rounds else None
+        return self.blocks if whole is None else min(self.blocks, whole)
 
     @property
     def session_blocks(self) -> int:

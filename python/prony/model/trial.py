@@ -108,7 +108,7 @@ class Trial:
     is absent and named in ``missing``, with its reason. ``fault``: what the machine, the generator or
     Prony did that makes the trial invalid or, if it counts anyway, disturbed it. ``facts``: observations
     about its sandbox and environment. ``slices``: of the same cell in the rounds of its block, on a server
-    that was started for them.
+    that was started for them; in a block that has rounds alone they are all that there is.
     """
 
     cell_id: int
@@ -132,6 +132,11 @@ class Trial:
     facts: TrialFacts = TrialFacts()
     fault: Fault | None = None
     slices: tuple[Slice, ...] = ()
+
+    @property
+    def is_of_rounds(self) -> bool:
+        """Whether its block has rounds alone: it has no window of its own."""
+        return self.recording is None and bool(self.slices) and isinstance(self.outcome, Ok)
 
 
 # --- what an archive holds beside the central types -------------------------------------------------------

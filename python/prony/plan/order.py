@@ -83,14 +83,17 @@ def block_order(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tu
 def block_turns(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tuple[Turn, ...]:
     """Return the turns of ``block`` in their order, positions from 0.
 
-    Calibration is first, last and, with two cells or more, once at a random place between two of them.
+    Calibration is first, last and, with two cells or more, once at a random place between two of them; in a
+    block that has rounds alone there is none, nor a cross-check.
     """
+    is_whole = block < plan.whole_blocks
+    cross_checks = cross_checks if is_whole else ()
     checks = {cell.id for cell in cross_checks}
     order = [
         (cell, TrialRole.CROSS_CHECK if cell.id in checks else TrialRole.SUBJECT)
         for cell in block_order(plan, block, cross_checks)
     ]
-    if plan.calibration is not None:
+    if plan.calibration is not None and is_whole:
         order = _calibrated(order, (plan.calibration, TrialRole.CALIBRATION), f"{plan.seed}:inside:{block}")
     return tuple(
         Turn(cell, Position(block, position, role=role)) for position, (cell, role) in enumerate(order)

@@ -141,12 +141,12 @@ class MeasuredCell:
     @shown
     def pace(self) -> Mapping[int, SteadyState | Missing]:
         """By block: how the pace of a single trial developed."""
-        return {trial.block: trial.steady for trial in self.summary.counted}
+        return {trial.block: trial.steady for trial in self.summary.windows}
 
     @shown
     def listeners(self) -> Mapping[int, tuple[ListenerUsage, ...]]:
         """By block: each listening socket in its fullest state of the window."""
-        return {trial.block: trial.listeners for trial in self.summary.counted}
+        return {trial.block: trial.listeners for trial in self.summary.windows}
 
     @shown
     def shared_addresses(self) -> tuple[SharedAddress, ...]:

@@ -86,7 +86,8 @@ def _metric(trial: TrialFigures, deciding: Mapping[int, str]) -> str | None:
     match trial.role:
         case TrialRole.CALIBRATION:
             return CALIBRATED[1]
-        case TrialRole.SUBJECT:
+        # In rounds all servers of a block have every place.
+        case TrialRole.SUBJECT if not trial.of_rounds:
             return deciding.get(trial.cell_id)
         case _:
             return None

@@ -50,12 +50,12 @@ class CellPart:
 
 def cell_paths(cell: CellSummary) -> tuple[CellPart, ...]:
     """Return the paths of a cell over its trials that count, in the mix's order; none where it has no mix."""
-    return _over(cell, [trial.paths for trial in cell.counted])
+    return _over(cell, [trial.paths for trial in cell.windows])
 
 
 def cell_groups(cell: CellSummary) -> tuple[CellPart, ...]:
     """Return the groups of users of a cell over its trials that count; none where all users are alike."""
-    return _over(cell, [trial.groups for trial in cell.counted])
+    return _over(cell, [trial.groups for trial in cell.windows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _over(cell: CellSummary, trials: Sequence[Sequence[LoadPart]]) -> tuple[Cell
     requests. Where failures make one infinite in any trial, there is none, and none if too few trials count.
     """
     lost = lost_trials(cell.ok, cell.total)
-    sessions = None if cell.by_session is None else [trial.session for trial in cell.counted]
+    sessions = None if cell.by_session is None else [trial.session for trial in cell.windows]
     return tuple(_over_trials(same, cell.account, lost, sessions) for same in zip(*trials, strict=False))
 
 

@@ -89,6 +89,8 @@ class StudyExtent:
 
     blocks: int
     """Those that were begun."""
+    blocks_of_rounds: int
+    """Those of them that have rounds alone."""
     sessions: int
     """How many the subjects' trials are of, parted by a planned pause, another day or another machine."""
     trials: Mapping[TrialRole, int]
@@ -248,7 +250,8 @@ class StudyResults:
         """How much was measured."""
         trials = {role: self.count(role) for role in TrialRole}
         limited = {"of": sum(self.limited.values()), **{one.value: n for one, n in self.limited.items()}}
-        return StudyExtent(self.blocks, self.sessions, trials, limited)
+        alone = {trial.block for trial in self.trials if trial.of_rounds}
+        return StudyExtent(self.blocks, len(alone), self.sessions, trials, limited)
 
     @shown_as("order")
     def positions(self) -> tuple[PlacedTrial, ...]:
@@ -275,7 +278,8 @@ class StudyResults:
     @property
     def limited(self) -> Mapping[Limited, int]:
         """How many trials of subjects, of those that ran their window, had each verdict on the generator."""
-        ran = (one for one in self.trials if one.role is TrialRole.SUBJECT and isinstance(one.outcome, Ok))
+        every = (one for one in self.trials if one.role is TrialRole.SUBJECT and not one.of_rounds)
+        ran = (one for one in every if isinstance(one.outcome, Ok))
         found = Counter(Limited.NO if one.limited is None else one.limited.level for one in ran)
         return {level: found[level] for level in Limited}
 
@@ -379,7 +383,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         close = trial.facts.close
         if trial.role is TrialRole.CONFIRMATION and close is not None and close.cell_id in own_cells:
             closely[close.cell_id] = Evidence(own_cells[close.cell_id], trial)
-        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
+        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells or trial.is_of_rounds:
             continue
         for program in trial.facts.asked:
             known = asked.setdefault((program.role, program.name, program.place), program)

@@ -136,7 +136,7 @@ def picked_trials(reading: StudyResults) -> dict[int, Picked]:
 
 
 def _picked(cell: CellSummary, metric: str) -> Picked | None:
-    values = [(trial.metrics[metric], trial) for trial in cell.counted]
+    values = [(trial.metrics[metric], trial) for trial in cell.windows]
     known = [(value, trial) for value, trial in values if not isinstance(value, Missing)]
     if not known:
         return None

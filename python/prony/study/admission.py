@@ -41,7 +41,7 @@ def admit(
     *Errors*: HostError when it cannot be valid and is not forced.
     """
     asked = demand_of(study.plan, study.catalog, placement)
-    size = expected_bytes(len(study.plan.cells) * study.plan.blocks, asked.load_s, asked.processes)
+    size = expected_bytes(len(study.plan.cells) * study.plan.whole_blocks, asked.load_s, asked.processes)
     own_network = facts.network is Network.ISOLATED
     found = preflight(replace(asked, own_network=own_network, archive=(study.out.parent, size)))
     reasons = unfit(found)

@@ -67,11 +67,10 @@ class Ledger:
         """Return whether the turn's trial is in the archive."""
         return turn.key in self.entries
 
-    def append(self, trial: Trial) -> None:
-        """Archive a trial; when this returns, it is on the disk."""
-        self.writer.append(trial)
-        key, entry = entry_of(trial)
-        self.entries[key] = entry
+    def append(self, *trials: Trial) -> None:
+        """Archive trials together; when this returns, they are on the disk."""
+        self.writer.append(*trials)
+        self.entries |= dict(map(entry_of, trials))
 
     def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
         """Archive what the rounds of a block showed, by cell."""

@@ -6,9 +6,10 @@ time, over connections of its own; the others idle, and what they use is watched
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from random import Random
 
@@ -18,12 +19,13 @@ from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.engine.generator import OnEvent
 from prony.engine.process import ProcessEngine
 from prony.figures.account import tally
-from prony.figures.rounds import is_disturbed
+from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.rounds import is_disturbed, slice_metrics
 from prony.model.json_codec import Json
 from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
 from prony.model.recording import Recording
-from prony.model.trial import TrialRole
+from prony.model.trial import Ok, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
 from prony.plan.order import Turn, balanced_orders, block_turns
 from prony.sandbox.ceilings import memory_bytes
@@ -48,6 +50,7 @@ _MOST_ALIVE = 16
 # Rounds that a disturbance takes are made up for, so many for each that was planned.
 _MOST_MORE = 0.5
 _MOST_FAILED, _MOST_LATE = 0.01, 0.01
+_NOT_ALL = "not all servers can take turns side by side"
 
 
 def why_in_turns(plan: Plan) -> str | None:
@@ -59,6 +62,12 @@ def why_in_turns(plan: Plan) -> str | None:
     if max(Counter(map(_load_of, plan.cells)).values()) < 2:
         return "a server alone has nobody to take turns with"
     return next((reason for cell in plan.cells if (reason := _why_not(cell))), None)
+
+
+def rounds_decide(plan: Plan) -> bool:
+    """Return whether rounds alone give each cell the figure that decides, throughput, and one to compare."""
+    of_load = Counter(map(_load_of, plan.cells))
+    return min(of_load.values()) > 1 and all(isinstance(one.workload.loop, ClosedLoop) for one in plan.cells)
 
 
 def _load_of(cell: Cell) -> tuple[tuple[str, float], ...]:
@@ -107,6 +116,7 @@ class _Seat:
     fewer: int = 0
     processes: int = 0
     ended: str | None = None
+    started_unix_ns: int = field(default_factory=time.time_ns)
 
     @property
     def cell_id(self) -> int:
@@ -139,11 +149,44 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
 
     *Errors*: KeyboardInterrupt, after everything is stopped.
     """
-    every = [turn for turn in block_turns(bench.study.plan, block) if bench.has(turn)]
-    for number, turns in enumerate(side_by_side(every)):
+    for number, turns in enumerate(_groups(bench, block)):
         fit = [turn for turn in turns if turn.cell.id not in bench.in_turns]
         if len(fit) > 1 and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
-            _run_group(bench, fit, number, ledger, listener)
+            keep = partial(_keep, ledger, block, _first_round(bench, number))
+            _run_group(bench, fit, keep, listener)
+
+
+def run_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> str | None:
+    """Run the rounds of a block that has nothing else, and archive them as its trials, together. Return why
+    nothing is kept, and the block must be measured whole; None: it is done.
+
+    *Errors*: KeyboardInterrupt, after everything is stopped; nothing is kept then.
+    """
+    groups = _groups(bench, block)
+    if bench.in_turns or min(map(len, groups), default=0) < 2:
+        return _NOT_ALL
+    found: list[Trial] = []
+    for number, turns in enumerate(groups):
+        seats = _run_group(bench, turns, lambda _seats: None, listener, alone=True)
+        kept = _to_keep(seats, _first_round(bench, number))
+        if reason := _why_unsound(seats, len(turns), kept, bench.study.plan.design.allow_errors):
+            return reason
+        found += [_in_rounds(seat, kept[seat.cell_id]) for seat in seats]
+    ledger.append(*found)
+    return None
+
+
+def _groups(bench: StudyBench, block: int) -> list[list[Turn]]:
+    return side_by_side([turn for turn in block_turns(bench.study.plan, block) if bench.has(turn)])
+
+
+def _first_round(bench: StudyBench, group: int) -> int:
+    """Return the number of a group's first round: no two groups of a block have one in common."""
+    return 2 * group * bench.study.plan.design.rounds
+
+
+def _keep(ledger: Ledger, block: int, first: int, seats: Sequence[_Seat]) -> None:
+    ledger.append_slices(block, _to_keep(seats, first))
 
 
 def side_by_side(turns: Sequence[Turn]) -> list[list[Turn]]:
@@ -163,25 +206,34 @@ def side_by_side(turns: Sequence[Turn]) -> list[list[Turn]]:
 
 
 def _run_group(
-    bench: StudyBench, turns: Sequence[Turn], group: int, ledger: Ledger, listener: StudyListener
-) -> None:
-    """Run the rounds of those that are side by side; no two groups of a block have a round in common."""
-    block, first = turns[0].position.block, 2 * group * bench.study.plan.design.rounds
+    bench: StudyBench,
+    turns: Sequence[Turn],
+    keep: Callable[[Sequence[_Seat]], None],
+    listener: StudyListener,
+    *,
+    alone: bool = False,
+) -> Sequence[_Seat]:
+    """Run the rounds of those that are side by side, and return what they showed. ``keep`` archives the seats
+    before their servers are stopped. ``alone``: the block has no trials.
+    """
+    block = turns[0].position.block
     with ExitStack() as alive, beside_the_generator(bench.placement):
-        seats = _seats(bench, turns, alive, listener)
+        seats = _seats(bench, turns, alive, listener, alone=alone)
         try:
             _warm(seats)
             _measure(seats, bench, block, listener)
         except KeyboardInterrupt:
             if _whole_rounds(seats):
-                ledger.append_slices(block, _to_keep(seats, first))
+                keep(seats)
             raise
-        ledger.append_slices(block, _to_keep(seats, first))
+        keep(seats)
     if _living(seats) and not _whole_rounds(seats):
-        listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}")
+        instead = "" if alone else "; its figures are of the trials' own windows"
+        listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}{instead}")
     for seat in seats:
         if seat.ended:
             _leave(bench, seat.task, seat.ended, listener)
+    return seats
 
 
 def _leave(bench: StudyBench, task: Task, reason: str, listener: StudyListener) -> None:
@@ -192,11 +244,11 @@ def _leave(bench: StudyBench, task: Task, reason: str, listener: StudyListener) 
 
 
 def _seats(
-    bench: StudyBench, turns: Sequence[Turn], alive: ExitStack, listener: StudyListener
+    bench: StudyBench, turns: Sequence[Turn], alive: ExitStack, listener: StudyListener, *, alone: bool
 ) -> list[_Seat]:
     """Start all servers, and wait until each is ready and keeps its contract."""
     seats = []
-    for task in [_task(bench, turn, len(turns), alive) for turn in turns]:
+    for task in [_task(bench, turn, 0 if alone else len(turns), len(turns), alive) for turn in turns]:
         engine = ProcessEngine(task.cell.engine)
         try:
             subject = alive.enter_context(task.sandbox.start(task.launch, task.placement))
@@ -214,14 +266,14 @@ def _seats(
     return seats
 
 
-def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
-    """Return what a server is started by; its ports and nuisances are not those of its trial. A ceiling of
-    memory that nobody asked for is divided among all.
+def _task(bench: StudyBench, turn: Turn, trials: int, servers: int, alive: ExitStack) -> Task:
+    """Return what a server is started by, after so many trials of its block: its ports and nuisances are not
+    those of its trial. A ceiling of memory that nobody asked for is divided among all ``servers``.
     """
-    position = replace(turn.position, position=turns + turn.position.position)
+    position = replace(turn.position, position=trials + turn.position.position)
     choice = turn.cell.sandbox
     if choice.memory_bytes is None:
-        choice = replace(choice, memory_bytes=memory_bytes() // turns)
+        choice = replace(choice, memory_bytes=memory_bytes() // servers)
     sandbox = alive.enter_context(bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", choice))
     task = task_of(bench, Turn(turn.cell, position), sandbox)
     # One draw for all servers of a block: on other cores they would not be side by side.
@@ -277,7 +329,7 @@ def _measure(seats: Sequence[_Seat], bench: StudyBench, block: int, listener: St
     for number in range(rounds + round(_MOST_MORE * rounds)):
         if len(_whole_rounds(seats)) == rounds or not _living(seats):
             return
-        listener.round_started(number, rounds)
+        listener.round_started(block, number, rounds)
         for place, seat in enumerate(seats[index] for index in orders[number % len(orders)]):
             if seat.ended is None:
                 _turn(seat, number, place, watch)
@@ -376,6 +428,43 @@ def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
     return set.intersection(*each) if each else set()
 
 
+def _why_unsound(
+    seats: Sequence[_Seat], servers: int, kept: Mapping[int, Sequence[Slice]], allowed: float | None
+) -> str | None:
+    """Return why rounds may not stand for the trials of a block: each of so many servers must have a figure,
+    and none may fail more requests than is allowed; None: they may.
+    """
+    if len(_living(seats)) < servers:
+        return _NOT_ALL
+    for seat in seats:
+        counted = [one for one in kept[seat.cell_id] if one.counts]
+        failed, answered = (sum(getattr(one, name) for one in counted) for name in ("failed", "answered"))
+        if failed > (QUALIFIED_ERROR_RATIO if allowed is None else allowed) * answered:
+            return f"{failed} of {answered} requests of {seat.task.cell.subject.name} failed"
+        if not slice_metrics(counted):
+            return f"too few rounds count: {_most_taken(seats)}"
+    return None
+
+
+def _in_rounds(seat: _Seat, slices: Sequence[Slice]) -> Trial:
+    """Return what stands for a trial in a block that has rounds alone."""
+    task = seat.task
+    return Trial(
+        cell_id=seat.cell_id,
+        block=task.position.block,
+        position=task.position.position,
+        attempt=task.position.attempt,
+        role=TrialRole.SUBJECT,
+        outcome=Ok(),
+        started_unix_ns=seat.started_unix_ns,
+        ended_unix_ns=seat.started_unix_ns,
+        command=task.launch.command,
+        placement=task.placement,
+        nuisances=task.nuisances,
+        slices=tuple(slices),
+    )
+
+
 def _most_taken(seats: Sequence[_Seat]) -> str:
     """Return who took CPU time from the turns, in words, whoever took most."""
     slices = [one for seat in seats for one in seat.slices]
@@ -386,7 +475,7 @@ def _most_taken(seats: Sequence[_Seat]) -> str:
         "other programs took the CPUs": sum(one.others_ns for one in slices),
         "the hypervisor took the CPUs": sum(one.steal_ns for one in slices),
     }
-    return f"{max(taken_ns, key=lambda words: taken_ns[words])}; its figures are of the trials' own windows"
+    return max(taken_ns, key=lambda words: taken_ns[words])
 
 
 def _to_keep(seats: Sequence[_Seat], first: int) -> Mapping[int, Sequence[Slice]]:

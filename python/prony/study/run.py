@@ -38,6 +38,7 @@ from prony.sandbox.remains import clear_and_report
 from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
+from prony.study.extent import rounds_seconds
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.pilot import first_look, piloted, run_pilot
@@ -46,7 +47,7 @@ from prony.study.rates import find_rates
 from prony.study.reference_load import calibrated_sharing
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
-from prony.study.rounds import run_rounds
+from prony.study.rounds import run_rounds, run_rounds_alone
 from prony.study.task import Study, StudyListener, placement_of_subject
 
 
@@ -179,6 +180,10 @@ def _measured(
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
         return replace(facts, found_rates=found)
     listener.planned(_left(bench, ledger))
+    if plan.design.rounds:
+        cells = {cell.id for cell in plan.cells}
+        left = [block for block in range(plan.blocks) if not ledger.has_slices(block, cells)]
+        listener.rounds_planned(left, rounds_seconds(plan))
     bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
     each = with_pauses(plan, ledger, listener, partial(_run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
@@ -190,10 +195,22 @@ def _measured(
 
 
 def _run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
-    """Run the trials of a block, then its rounds."""
+    """Run the trials of a block, then its rounds; or, where they suffice, these alone."""
+    plan = bench.study.plan
+    if block >= plan.whole_blocks and not ledger.has_any(block):
+        _try_rounds_alone(bench, block, ledger, listener)
     run_block(bench, block, ledger, listener)
-    if bench.study.plan.design.rounds:
+    if plan.design.rounds:
         run_rounds(bench, block, ledger, listener)
+
+
+def _try_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    """Measure a block by rounds alone; once they do not suffice, no later one is."""
+    every = {cell.id for cell in bench.study.plan.cells}
+    reason = None if bench.in_turns >= every else run_rounds_alone(bench, block, ledger, listener)
+    if reason is not None:
+        listener.notice(f"from block {block + 1} on trials have windows, and no rounds: {reason}")
+        bench.in_turns.update(every)
 
 
 def _left(bench: StudyBench, ledger: Ledger) -> int:
@@ -201,7 +218,7 @@ def _left(bench: StudyBench, ledger: Ledger) -> int:
     study = bench.study
     turns = (
         turn
-        for block in range(study.plan.blocks)
+        for block in range(study.plan.whole_blocks)
         for turn in block_turns(study.plan, block, study.cross_checks)
     )
     cells = {key[0] for key in ledger.entries if key[-1] is TrialRole.PILOT}

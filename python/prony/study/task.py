@@ -4,7 +4,7 @@
 'Study'
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -89,7 +89,11 @@ class StudyListener(Protocol):
     def paused(self, left_s: float, words: str) -> None:
         """Report for how long nothing is measured yet, and before what; called again while it lasts."""
 
-    def round_started(self, number: int, rounds: int) -> None:
+    def rounds_planned(self, blocks: Collection[int], seconds: float) -> None:
+        """Report the blocks that lack rounds, and how long those of one take; only where there are some."""
+        return
+
+    def round_started(self, block: int, number: int, rounds: int) -> None:
         """Report that a round of short windows begins, the first is 0; listeners of no rounds need not."""
         return
 

@@ -21,6 +21,12 @@ def _blocks(reading: StudyResults) -> Text:
     return counted(Figure(reading.blocks, count, "/extent/blocks"), "block")
 
 
+def _rounds(reading: StudyResults) -> Text:
+    """Return how many of the blocks had rounds alone; empty where none had."""
+    alone = reading.extent.blocks_of_rounds
+    return text(", {} of rounds alone", Figure(alone, count, "/extent/blocks_of_rounds")) if alone else EMPTY
+
+
 def _trials(reading: StudyResults, role: TrialRole) -> Text:
     return counted(Figure(reading.count(role), count, pointer("extent", "trials", role.value)), "trial")
 
@@ -106,8 +112,10 @@ def _order(reading: StudyResults) -> Text:
     cells = counted(Figure(len(reading.plan.cells), count, "/plan/cells"), "cell")
     where = text("its block") if reading.blocks == 1 else text("each of {}", _blocks(reading))
     calibrated = reading.count(TrialRole.CALIBRATION) > 0
-    end = ", with a calibration before, after and within." if calibrated else "."
-    parts = (_trials(reading, TrialRole.SUBJECT), cells, where, _of_sessions(reading), _seed(reading), end)
+    within = " the others" if reading.extent.blocks_of_rounds else ""
+    end = f", with a calibration before, after and within{within}." if calibrated else "."
+    more = joined((_of_sessions(reading), _rounds(reading)), by="")
+    parts = (_trials(reading, TrialRole.SUBJECT), cells, where, more, _seed(reading), end)
     return text("{}: {}, each once in {}{}, in random order ({}){}", *parts)
 
 
@@ -153,7 +161,8 @@ def measured_words(reading: StudyResults, brief: Brief, where: str) -> Text:
     )
     # Of a published study it matters how much of it was measured.
     how = text("profile {}", Name(reading.plan.profile)) if reading.plan.source else "random order"
-    trials = text("{} in {}{}, {}", counted(number, "trial"), _blocks(reading), _of_sessions(reading), how)
+    more = joined((_of_sessions(reading), _rounds(reading)), by="")
+    trials = text("{} in {}{}, {}", counted(number, "trial"), _blocks(reading), more, how)
     on = Figure(reading.runs[0].started_unix_ns, day, "/runs/0/started_unix_ns") if reading.runs else EMPTY
     several = _machines(reading)
     machine = text("{} (listed {})", several, where) if several else machine_words(reading.fingerprint)
