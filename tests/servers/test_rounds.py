@@ -174,6 +174,20 @@ def test_each_server_has_a_turn_in_each_round_and_the_report_shows_both_levels(f
     assert cells["levels"] is None or cells["levels"]["rounds"] >= 2
 
 
+def test_a_study_of_a_length_of_time_has_as_many_blocks_as_it_has_time_for(folder, prony):
+    (folder / "shop.py").write_text(APP)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", "--for", "40s")
+    short = ("--duration", "300ms", "--warmup", "100ms", "--no-calibration", "--force")
+    began_s = time.monotonic()
+    done = prony(*words, *short, "--out", "r.prony", "--json", "r.json", timeout_s=240)
+    assert done.status == 0, done.err
+    extent = json.loads((folder / "r.json").read_text())["extent"]
+    assert extent["blocks"] >= 5
+    assert f"stopped after {extent['blocks']} blocks: the next would end after 40 s" in done.err
+    # With the set-up, and on a machine with other work.
+    assert 15 < time.monotonic() - began_s < 120
+
+
 def test_a_search_has_no_rounds(folder, prony):
     (folder / "shop.py").write_text(APP)
     words = (

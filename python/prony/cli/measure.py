@@ -271,7 +271,8 @@ def _blocks(plan: "Plan") -> str:
 
     precision = plan.design.precision
     if precision is None or len(precision.looks) == 1:
-        return number_of(plan.blocks, "block")
+        about = "" if plan.design.length_ns is None else "about "
+        return f"{about}{number_of(plan.blocks, 'block')}"
     return f"{precision.looks[0]} to {precision.looks[-1]} blocks"
 
 

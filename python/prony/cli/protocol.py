@@ -111,7 +111,8 @@ def with_length(
             f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {ceil(least_s)} s",
             hint=f"--for {ceil(least_s)}s; fewer servers, or shorten trials (--duration 2s --warmup 1s)",
         )
-    return found
+    length_ns = duration_of("--for", sure.length)
+    return replace(found, design=replace(found.design, length_ns=length_ns))
 
 
 def _seeing(

@@ -188,7 +188,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why there are no more blocks. ``rule``: a Decision, or ``budget``; ``words`` say it to a person."""
+    """Why there are no more blocks, in ``words``. ``rule``: a Decision, ``budget`` or ``length``."""
 
     rule: str
     blocks: int

@@ -109,6 +109,10 @@ class Design:
     """In so many blocks, the first, trials have windows of their own; later ones have rounds alone. Null: in
     all.
     """
+    length_ns: int | None = field(default=None, metadata=OPTIONAL)
+    """Measure until so much time has passed, five blocks at least, whatever their planned number; null: the
+    planned number.
+    """
     machine_memory: bool = field(default=False, metadata=OPTIONAL)
     """How much of the machine's memory is in use."""
 
@@ -179,9 +183,13 @@ class Plan:
 
     @property
     def whole_blocks(self) -> int:
-        """In how many blocks trials have windows of their own; the others have rounds alone."""
-        whole = self.design.whole_blocks if self.design.rounds else None
-        return self.blocks if whole is None else min(self.blocks, whole)
+        """In how many of the planned blocks trials have windows of their own; others have rounds alone."""
+        return sum(map(self.is_whole, range(self.blocks)))
+
+    def is_whole(self, block: int) -> bool:
+        """Return whether the trials of a block have windows of their own."""
+        whole = self.design.whole_blocks
+        return not self.design.rounds or whole is None or block < whole
 
     @property
     def session_blocks(self) -> int:

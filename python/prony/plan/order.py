@@ -86,7 +86,7 @@ def block_turns(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tu
     Calibration is first, last and, with two cells or more, once at a random place between two of them; in a
     block that has rounds alone there is none, nor a cross-check.
     """
-    is_whole = block < plan.whole_blocks
+    is_whole = plan.is_whole(block)
     cross_checks = cross_checks if is_whole else ()
     checks = {cell.id for cell in cross_checks}
     order = [

@@ -7,6 +7,7 @@ Looks and budgets apply between blocks only.
 """
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from pathlib import Path
 from prony.archive import ArchiveWriter, check_free, create, open_archive, resume
 from prony.core.units import format_duration
 from prony.figures.missing import Missing
-from prony.figures.statistics.compare import Comparison, Terms, compare_family
+from prony.figures.statistics.compare import LEAST_BLOCKS, Comparison, Terms, compare_family
 from prony.figures.statistics.sequential import Decision, decide
 from prony.machine.checks import kernel_log_kept
 from prony.machine.claim import claim_machine
@@ -38,7 +39,7 @@ from prony.sandbox.remains import clear_and_report
 from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
-from prony.study.extent import rounds_seconds
+from prony.study.extent import MOST_BLOCKS, rounds_seconds
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.pilot import first_look, piloted, run_pilot
@@ -197,7 +198,7 @@ def _measured(
 def _run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
     """Run the trials of a block, then its rounds; or, where they suffice, these alone."""
     plan = bench.study.plan
-    if block >= plan.whole_blocks and not ledger.has_any(block):
+    if not plan.is_whole(block) and not ledger.has_any(block):
         _try_rounds_alone(bench, block, ledger, listener)
     run_block(bench, block, ledger, listener)
     if plan.design.rounds:
@@ -250,6 +251,8 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
     that is followed by another one is not looked at again: it did not stop the study.
     """
     precision = study.plan.design.precision
+    if precision is None and study.plan.design.length_ns is not None:
+        return _run_for(study.plan.design.length_ns, ledger, run_block)
     if precision is None:
         for block in range(study.plan.blocks):
             run_block(block)
@@ -260,6 +263,19 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
         if stopped:
             return stopped
     raise AssertionError("the last look always stops")
+
+
+def _run_for(length_ns: int, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped:
+    """Run blocks, five at least, until one more, as long as the last, would end after this time."""
+    began_ns = time.monotonic_ns() - ledger.measured_ns
+    for block in range(MOST_BLOCKS):
+        block_ns = time.monotonic_ns()
+        run_block(block)
+        now_ns = time.monotonic_ns()
+        is_over = 2 * now_ns - block_ns - began_ns > length_ns
+        if is_over and block + 1 >= LEAST_BLOCKS and not ledger.has_after(block):
+            break
+    return Stopped("length", block + 1, f"the next would end after {format_duration(length_ns)}")
 
 
 def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:
