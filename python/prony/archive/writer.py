@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,14 +63,17 @@ class ArchiveWriter:
         with self._transaction():
             _insert_cell(self._database, cell, role)
 
-    def append(self, *trials: Trial) -> None:
-        """Store trials in one transaction. When this returns, they are on the disk.
+    def append(self, trial: Trial) -> int:
+        """Store a trial in one transaction and return its id. When this returns, it is on the disk.
 
         Of more samples than a reader takes some are left out.
         """
+        return self.append_together([trial])[0]
+
+    def append_together(self, trials: Iterable[Trial]) -> list[int]:
+        """Store trials in one transaction, as `append` does."""
         with self._transaction():
-            for trial in trials:
-                insert_trial(self._database, self.run_id, thinned(trial))
+            return [insert_trial(self._database, self.run_id, thinned(trial)) for trial in trials]
 
     def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
         """Add what the rounds of a block showed to its trials, by the id of their cell, in one

@@ -287,7 +287,8 @@ class CellSummary:
             return inf
         if mean is None or each is None or (self.unqualified and not self.answers_some):
             return inf
-        reach = _mean_reach([trial.rate_reach for trial in self.windows])
+        own, has_rounds = self.windows, len(self.windows) < len(self.counted)
+        reach = _mean_reach([one.rate_reach for one in own]) if has_rounds else self.rate_reach
         taken = loop.connections * workload.streams * each.mean * (1 - 1 / reach)
         return mean.mean / (mean.mean - taken) if taken < mean.mean else inf
 

@@ -69,7 +69,7 @@ class Ledger:
 
     def append(self, *trials: Trial) -> None:
         """Archive trials together; when this returns, they are on the disk."""
-        self.writer.append(*trials)
+        self.writer.append_together(trials)
         self.entries |= dict(map(entry_of, trials))
 
     def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:

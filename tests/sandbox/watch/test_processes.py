@@ -6,9 +6,11 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from commands import eventually
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
@@ -273,6 +275,9 @@ def test_of_very_many_long_command_lines_the_beginnings_are_kept(monkeypatch: py
     monkeypatch.setattr("prony.sandbox.watch.processes._MOST_COMMANDS", 5000)
     sleeping = [sys.executable, "-c", "import time; time.sleep(60)", "x" * 3000]
     children = [subprocess.Popen(sleeping) for _ in range(4)]
+    # On a busy machine a child may not be its program yet.
+    lines = [Path(f"/proc/{child.pid}/cmdline") for child in children]
+    assert eventually(lambda: all(len(line.read_bytes()) > 3000 for line in lines))
     watch = monitor(CompiledSource(os.getpid()))
     watch.sample()
     for child in children:
