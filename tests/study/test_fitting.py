@@ -25,7 +25,15 @@ from prony.model.workload import (
     Workload,
 )
 from prony.plan.order import block_turns
-from prony.study.extent import MOST_BLOCKS, extent_of, fitting, seeing, usual_noise, with_short_trials
+from prony.study.extent import (
+    MOST_BLOCKS,
+    Wishes,
+    extent_of,
+    fitting,
+    seeing,
+    usual_noise,
+    with_short_trials,
+)
 from prony.study.rounds import side_by_side, why_in_turns
 
 APP = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"})
@@ -47,16 +55,15 @@ def nothing_is_left_out(monkeypatch):
     monkeypatch.setattr("prony.study.generators.to_leave_out", lambda _cells, _catalog: {})
 
 
-@pytest.mark.parametrize("minutes", [4, 10, 60])
-def test_what_is_chosen_fits_and_one_block_more_does_not(minutes):
+@pytest.mark.parametrize(("minutes", "whole"), [(4, 3), (10, 5), (60, 5)])
+def test_what_is_chosen_fits_and_one_block_more_does_not(minutes, whole):
     found = fitting(plan_of(), NoneLeftOut(), minutes * 60)
     more = replace(found, blocks=found.blocks + 1)
     assert (
         extent_of(found, NoneLeftOut()).seconds[1] <= minutes * 60 < extent_of(more, NoneLeftOut()).seconds[1]
     )
     assert found.blocks >= 5
-    assert bool(found.design.rounds) == (minutes > 4)
-    assert found.whole_blocks == (5 if minutes > 4 else found.blocks)
+    assert (found.design.rounds > 0, found.whole_blocks) == (True, whole)
 
 
 def test_more_time_gives_more_blocks():
@@ -183,6 +190,10 @@ def test_where_latencies_decide_or_a_load_has_one_server_every_block_has_trials(
         assert found.whole_blocks == found.blocks
 
 
+def test_who_wants_turns_has_no_rounds():
+    assert fitting(plan_of(), NoneLeftOut(), 3600, wishes=Wishes(in_turns=True)).design.rounds == 0
+
+
 def test_no_number_of_blocks_finds_what_is_hardly_of_interest():
     assert seeing(plan_of(), NoneLeftOut(), 0.0201) is None
     assert MOST_BLOCKS < 10_000
@@ -198,9 +209,12 @@ def test_shorter_trials_have_three_seconds_and_no_more_than_was_planned():
 def test_trials_become_shorter_only_where_they_may_and_that_shows_much_more():
     long = plan_of(replace(LOAD, stop=DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS))
     assert fitting(long, NoneLeftOut(), 300) is None
-    assert fitting(long, NoneLeftOut(), 300, may_shorten=True).cells == with_short_trials(long).cells
+    assert (
+        fitting(long, NoneLeftOut(), 300, wishes=Wishes(may_shorten=True)).cells
+        == with_short_trials(long).cells
+    )
     assert fitting(long, NoneLeftOut(), 900).cells == long.cells
-    assert fitting(long, NoneLeftOut(), 36_000, may_shorten=True).cells == long.cells
+    assert fitting(long, NoneLeftOut(), 36_000, wishes=Wishes(may_shorten=True)).cells == long.cells
 
 
 @pytest.mark.parametrize("window_s", [1, 3, 10])

@@ -15,6 +15,7 @@ from prony.model.plan import Cell, Plan, Precision
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model.facts import CloseLook
+    from prony.study.extent import Wishes
 
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
@@ -35,7 +36,7 @@ def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Pl
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
     plan = _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
-    plan = _with_rounds(_with_close_looks(plan, sure.confirm or ()), sure.rounds)
+    plan = _with_rounds(_with_close_looks(plan, sure.confirm or ()), sure.rounds or 0)
     if sure.allow_errors is None:
         return plan
     if find_rate is not None:
@@ -95,15 +96,16 @@ def with_length(
     for option, value in others.items():
         if value:
             raise UsageError(f"`{typed}` and `{option}` exclude each other; expected one of them")
-    from prony.study.extent import extent_of, fitting, with_short_trials
+    from prony.study.extent import Wishes, extent_of, fitting, with_short_trials
     from prony.study.rounds import why_in_turns
 
     if reason := why_in_turns(plan):
         say(f"no rounds of short windows: {reason}")
+    wishes = Wishes(may_shorten=may_shorten, in_turns=sure.rounds == 0)
     if sure.length is None:
-        return _seeing(plan, catalog, checks, str(sure.see), may_shorten=may_shorten)
+        return _seeing(plan, catalog, checks, str(sure.see), wishes)
     length_s = seconds(duration_of("--for", sure.length))
-    found = fitting(plan, catalog, length_s, checks, may_shorten=may_shorten)
+    found = fitting(plan, catalog, length_s, checks, wishes)
     if found is None:
         plan = with_short_trials(plan) if may_shorten else plan
         least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
@@ -116,7 +118,7 @@ def with_length(
 
 
 def _seeing(
-    plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", text: str, *, may_shorten: bool
+    plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", text: str, wishes: "Wishes"
 ) -> "Plan":
     from prony.study.extent import MOST_BLOCKS, seeing
 
@@ -130,7 +132,7 @@ def _seeing(
             f"`--see {text}`: expected a difference of more than {100 * margin:g} %, the smallest of "
             "interest, and of 100 % at most"
         )
-    found = seeing(plan, catalog, difference, checks, may_shorten=may_shorten)
+    found = seeing(plan, catalog, difference, checks, wishes)
     if found is None:
         raise UsageError(f"`--see {text}`: {MOST_BLOCKS} blocks, the most, do not see it", hint="--see 5%")
     return found

@@ -233,10 +233,10 @@ class SureOptions:
         "count: switches of its threads, or gil: which thread has CPython's lock (py-spy); "
         "may be repeated.",
     )
-    rounds: int = option(
-        0,
+    rounds: int | None = option(
+        None,
         "After the trials of each block load all servers in turn for half a second each, so many "
-        "times: that sees smaller differences in throughput and CPU.",
+        "times: that sees smaller differences in throughput and CPU (0; with --for and --see what sees most).",
         min=0,
         max=_MOST_ROUNDS,
     )

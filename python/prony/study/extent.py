@@ -145,8 +145,9 @@ _FLAT_S, _FALL = 2.0, 0.385
 _ROUNDS = (3, 5, 8, 12, 20, 30)
 _NINE_IN_TEN = 1.28
 _MUCH_MORE = 2 / 3
-# Blocks of rounds alone say nothing of latencies and memory: they must show so much more.
-_MORE_BY_ROUNDS = 0.95
+# Blocks of rounds alone say nothing of latencies and memory, which have no interval over three: by so many
+# whole blocks, how much smaller a difference must be that they show.
+_BY_ROUNDS = {LEAST_BLOCKS: 0.95, 3: 0.85}
 _MORE = 1.05
 MOST_BLOCKS = 1000
 
@@ -170,27 +171,36 @@ def _short(load: Workload) -> Workload:
     return replace(load, stop=stop, warmup_ns=min(load.warmup_ns, _SHORT_WARMUP_NS))
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a plan may be changed: ``may_shorten``: shorter trials, where that shows much more; ``in_turns``: no
+    rounds.
+    """
+
+    may_shorten: bool = False
+    in_turns: bool = False
+
+
+_ANY = Wishes()
+
+
 def fitting(
-    plan: Plan,
-    catalog: Catalog,
-    length_s: float,
-    cross_checks: Sequence[Cell] = (),
-    *,
-    may_shorten: bool = False,
+    plan: Plan, catalog: Catalog, length_s: float, cross_checks: Sequence[Cell] = (), wishes: Wishes = _ANY
 ) -> Plan | None:
     """Return the plan with the blocks and rounds that see the smallest difference within a time; None where
-    there is no time for five blocks. ``may_shorten``: with shorter trials, where that shows much more.
+    there is no time for five blocks.
 
     *Definition*: the difference is (t + 1.28) s sqrt(2 / n), with t of n blocks, and s of a trial that has so
     many rounds, by what is usual. Much more: two thirds of it. Blocks of rounds alone, after the fifth, show
-    more where it is 5 % smaller.
+    more where it is 5 % smaller, after the third where it is 15 % smaller.
     """
 
     def best(of: Plan) -> tuple[float, Plan | None]:
-        fits = (one for design in _designs(of) if (one := _filled(design, catalog, length_s, cross_checks)))
+        designs = _designs(of, wishes)
+        fits = (one for design in designs if (one := _filled(design, catalog, length_s, cross_checks)))
         return _least((_sight(one), one) for one in fits)
 
-    return _chosen(best(plan), best(with_short_trials(plan)) if may_shorten else (inf, None))
+    return _chosen(best(plan), best(with_short_trials(plan)) if wishes.may_shorten else (inf, None))
 
 
 def _least(found: Iterable[tuple[float, Plan]]) -> tuple[float, Plan | None]:
@@ -198,7 +208,7 @@ def _least(found: Iterable[tuple[float, Plan]]) -> tuple[float, Plan | None]:
 
     def weighed(each: tuple[float, Plan]) -> float:
         number, plan = each
-        return number if plan.whole_blocks == plan.blocks else number / _MORE_BY_ROUNDS
+        return number if plan.whole_blocks == plan.blocks else number / _BY_ROUNDS[plan.whole_blocks]
 
     return min(found, key=weighed, default=(inf, None))
 
@@ -209,26 +219,21 @@ def _chosen(planned: tuple[float, Plan | None], short: tuple[float, Plan | None]
 
 
 def seeing(
-    plan: Plan,
-    catalog: Catalog,
-    difference: float,
-    cross_checks: Sequence[Cell] = (),
-    *,
-    may_shorten: bool = False,
+    plan: Plan, catalog: Catalog, difference: float, cross_checks: Sequence[Cell] = (), wishes: Wishes = _ANY
 ) -> Plan | None:
     """Return the plan with the blocks and rounds that find a difference soonest; None where the most blocks
-    do not. ``may_shorten``: as of `fitting`.
+    do not.
 
     *Definition*: as `power.foreseen` finds it, by what is usual.
     """
     beyond = log1p(difference) - log1p(plan.design.margin)
 
     def soonest(of: Plan) -> tuple[float, Plan | None]:
-        every = [replace(one, blocks=_about(one, beyond)) for one in _designs(of)]
+        every = [replace(one, blocks=_about(one, beyond)) for one in _designs(of, wishes)]
         designs = [one for one in every if one.blocks < MOST_BLOCKS] or every
         return _least((extent_of(one, catalog, cross_checks).seconds[1], one) for one in designs)
 
-    found = _chosen(soonest(plan), soonest(with_short_trials(plan)) if may_shorten else (inf, None))
+    found = _chosen(soonest(plan), soonest(with_short_trials(plan)) if wishes.may_shorten else (inf, None))
     subjects = max(2, len({cell.subject.name for cell in plan.cells if cell.is_under(plan.design.primary)}))
     while found is not None and found.blocks <= MOST_BLOCKS:
         if foreseen(usual_noise(found), subjects, found.blocks, plan.design.margin)[0] <= difference:
@@ -243,10 +248,10 @@ def _about(plan: Plan, beyond: float) -> int:
     return next((one for one in numbers if _sight(replace(plan, blocks=one)) <= beyond), MOST_BLOCKS)
 
 
-def _designs(plan: Plan) -> Iterator[Plan]:
+def _designs(plan: Plan, wishes: Wishes) -> Iterator[Plan]:
     yield replace(plan, design=replace(plan.design, rounds=0))
-    for rounds in _ROUNDS if why_in_turns(plan) is None else ():
-        for whole in (None, LEAST_BLOCKS) if rounds_decide(plan) else (None,):
+    for rounds in () if wishes.in_turns or why_in_turns(plan) else _ROUNDS:
+        for whole in (None, *_BY_ROUNDS) if rounds_decide(plan) else (None,):
             yield replace(plan, design=replace(plan.design, rounds=rounds, whole_blocks=whole))
 
 
