@@ -236,7 +236,7 @@ class SureOptions:
     rounds: int | None = option(
         None,
         "After the trials of each block load all servers in turn for half a second each, so many "
-        "times: that sees smaller differences in throughput and CPU (0; with --for and --see what sees most).",
+        "times: that sees smaller differences in throughput and CPU (0; --for and --see set it).",
         min=0,
         max=_MOST_ROUNDS,
     )

@@ -173,7 +173,7 @@ def _short(load: Workload) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How a plan may be changed: ``may_shorten``: shorter trials, where that shows much more; ``in_turns``: no
+    """How a plan may be made. ``may_shorten``: shorter trials, where that shows much more; ``in_turns``: no
     rounds.
     """
 
