@@ -45,7 +45,7 @@ def in_rounds(cell_id, block, rng):
 
 def read_with(study, more):
     plan, runs, subjects, records = study
-    plan = replace(plan, blocks=WHOLE + ALONE, design=replace(plan.design, rounds=5, whole_blocks=WHOLE))
+    plan = replace(plan, design=replace(plan.design, rounds=5, whole_blocks=WHOLE))
     added = [TrialRecord(1000 + k, 1, trial) for k, trial in enumerate(more)]
     return read(plan, runs, subjects, [*records, *added])
 
@@ -104,6 +104,13 @@ def test_a_disturbed_window_bounds_its_own_block_alone(study):
     few, many = (read_with(disturbed, one).groups[0].cells[of].rate_reach for one in ((), more))
     assert few > 1.005
     assert many == pytest.approx(few ** (WHOLE / (WHOLE + ALONE)))
+
+
+def test_blocks_beyond_the_planned_number_are_no_session_of_their_own(study):
+    plan, *others = study
+    found = read_with((replace(plan, blocks=2), *others), ())
+    assert (found.sessions, found.blocks) == (1, WHOLE)
+    assert found.groups[0].answer.leader
 
 
 def test_the_report_says_how_many_blocks_had_rounds_alone(reading):

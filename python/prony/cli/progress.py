@@ -88,7 +88,8 @@ class StudyProgress(StudyListener):
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show the running trial."""
         self._began, self._block = time.monotonic(), max(self._block, block)
-        where = f"block {block + 1}/{blocks}" if blocks else "look"
+        of = f"/{blocks}" if block < blocks else ""
+        where = f"block {block + 1}{of}" if blocks else "look"
         self._running = f"{where}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
 

@@ -55,8 +55,11 @@ def stretches(runs: Sequence[Run]) -> Mapping[int, int]:
 
 
 def session_of(record: TrialRecord, plan: Plan, stretch: Mapping[int, int]) -> tuple[int, int]:
-    """Return the session of a trial: the stretch of runs on one machine and day, and the planned session."""
-    return stretch.get(record.run_id, 0), record.trial.block // plan.session_blocks
+    """Return the session of a trial: the stretch of runs on one machine and day, and the planned session; a
+    study of a length of time may have more blocks than were planned.
+    """
+    planned = min(plan.design.sessions - 1, record.trial.block // plan.session_blocks)
+    return stretch.get(record.run_id, 0), planned
 
 
 _BESIDE = ("ok_per_s", "error_ratio", "cpu_ns_per_request", "pss_end")
