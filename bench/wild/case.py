@@ -33,6 +33,7 @@ PARTS = {
     "second": "second set",
     "third": "third set",
     "fourth": "fourth set",
+    "fifth": "fifth set",
 }
 """What `half` of a case may be, and how it is named in what is published."""
 

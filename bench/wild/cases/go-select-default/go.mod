@@ -1,0 +1,3 @@
+module example.org/alerts
+
+go 1.21

@@ -1,0 +1,3 @@
+module example.org/pages
+
+go 1.21
