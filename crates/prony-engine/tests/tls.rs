@@ -126,10 +126,7 @@ fn what_a_handshake_agreed_on_is_in_the_result() {
 fn a_certificate_for_another_name_is_refused_and_nothing_is_sent() {
     let server = server_as("wrong-host.pem", "server.key", json!({}), json!({}));
     // So many, and not for so long: a handshake that an end cuts off fails for the server alone.
-    let recording = Load::closed(server.port(), 2)
-        .requests(40)
-        .secure(known())
-        .run();
+    let recording = Load::closed(server.port(), 2).requests(40).secure(known()).run();
     assert_refused(&recording, "the server's certificate is for another name");
     // The server may read the last alert after the load has ended.
     let failed = handshakes(&recording).failed;
