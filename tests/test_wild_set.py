@@ -23,7 +23,9 @@ def test_half_of_the_first_cases_is_sealed_and_later_sets_are_as_large() -> None
     assert parts == sorted(["open", "sealed", "second", "third", "fourth", "fifth"] * 30)
 
 
-@pytest.mark.parametrize(("half", "without_fault"), [("second", 5), ("third", 6), ("fourth", 6), ("fifth", 6)])
+@pytest.mark.parametrize(
+    ("half", "without_fault"), [("second", 5), ("third", 6), ("fourth", 6), ("fifth", 6)]
+)
 def test_a_later_set_has_cases_without_a_fault_and_counter_tests(half: str, without_fault: int) -> None:
     cases = [case for case in CASES.values() if case["half"] == half]
     assert sum("cure" not in case for case in cases) == without_fault

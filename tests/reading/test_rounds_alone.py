@@ -13,6 +13,7 @@ from prony.model.observation import Slice
 from prony.model.trial import Fault, FaultKind, Invalid, Ok, Trial, TrialRecord, TrialRole
 from prony.reading.study import read
 from prony.reading.traces import primary_cells, traces
+from prony.report.brief import brief_report
 from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.page.study import page_of_study
@@ -121,6 +122,28 @@ def test_the_report_says_how_many_blocks_had_rounds_alone(reading):
     assert f"of {WHOLE} of its {blocks} trials" in text
     extent = reading_json(reading)["extent"]
     assert (extent["blocks"], extent["blocks_of_rounds"], extent["limited"]["of"]) == (blocks, ALONE, 18)
+
+
+def test_where_every_window_was_disturbed_rounds_have_its_bound(study):
+    plan, runs, subjects, records = study
+    fault = Fault(FaultKind.OTHER_LOAD, share=0.25)
+    all_disturbed = [
+        replace(one, trial=replace(one.trial, outcome=Invalid("others"), fault=fault)) for one in records
+    ]
+    rng = Random(5)
+    more = [in_rounds(cell, WHOLE, rng) for cell in SPEEDS]
+    few, many = (
+        read_with((plan, runs, subjects, all_disturbed), one).groups[0].cells[0] for one in ((), more)
+    )
+    assert many.at_least
+    assert many.rate_reach == pytest.approx(few.rate_reach)
+    assert few.rate_reach > 1.04
+
+
+def test_the_short_report_says_which_figures_are_without_rounds(study, reading):
+    said = "latency, err and MiB: without the blocks of rounds alone"
+    assert said in " ".join(markdown(brief_report(reading)).split())
+    assert said not in " ".join(markdown(brief_report(read_with(study, ()))).split())
 
 
 def test_where_a_part_of_the_cpu_is_a_databases_rounds_say_nothing_of_it(study):

@@ -104,8 +104,8 @@ def with_length(
     wishes = Wishes(may_shorten=may_shorten, in_turns=sure.rounds == 0)
     if sure.length is None:
         return _seeing(plan, catalog, checks, str(sure.see), wishes)
-    length_s = seconds(duration_of("--for", sure.length))
-    found = fitting(plan, catalog, length_s, checks, wishes)
+    length_ns = duration_of("--for", sure.length)
+    found = fitting(plan, catalog, seconds(length_ns), checks, wishes)
     if found is None:
         plan = with_short_trials(plan) if may_shorten else plan
         least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
@@ -113,7 +113,6 @@ def with_length(
             f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {ceil(least_s)} s",
             hint=f"--for {ceil(least_s)}s; fewer servers, or shorten trials (--duration 2s --warmup 1s)",
         )
-    length_ns = duration_of("--for", sure.length)
     return replace(found, design=replace(found.design, length_ns=length_ns))
 
 

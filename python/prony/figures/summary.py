@@ -619,10 +619,12 @@ def summarise_cell(
 
 def _with_rounds(trials: Sequence[TrialFigures]) -> list[TrialFigures]:
     """Return the trials of a cell with what those of rounds alone cannot know themselves: the bound that the
-    windows had which nothing disturbed, and no CPU of a request where a part of it is that of programs which
-    the server asks.
+    windows had which nothing disturbed (all, where each was), and no CPU of a request where a part of it is
+    that of programs which the server asks.
     """
-    usual = _mean_reach([one.rate_reach for one in trials if not one.of_rounds and not one.disturbed])
+    windows = [one for one in trials if not one.of_rounds]
+    quiet = [one for one in windows if not one.disturbed] or windows
+    usual = _mean_reach([one.rate_reach for one in quiet])
     lost = {"cpu_ns_per_request": _NOT_COUNTED} if any(one.asks for one in trials) else {}
     return [
         replace(one, rate_reach=usual, metrics={**one.metrics, **lost}) if one.of_rounds else one

@@ -153,7 +153,10 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
         fit = [turn for turn in turns if turn.cell.id not in bench.in_turns]
         if len(fit) > 1 and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
             keep = partial(_keep, ledger, block, _first_round(bench, number))
-            _run_group(bench, fit, keep, listener)
+            seats = _run_group(bench, fit, listener, keep)
+            if _living(seats) and not _whole_rounds(seats):
+                instead = "its figures are of the trials' own windows"
+                listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}; {instead}")
 
 
 def run_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> str | None:
@@ -167,11 +170,11 @@ def run_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: St
         return _NOT_ALL
     found: list[Trial] = []
     for number, turns in enumerate(groups):
-        seats = _run_group(bench, turns, lambda _seats: None, listener, alone=True)
+        seats = _run_group(bench, turns, listener)
         kept = _to_keep(seats, _first_round(bench, number))
         if reason := _why_unsound(seats, len(turns), kept, bench.study.plan.design.allow_errors):
             return reason
-        found += [_in_rounds(seat, kept[seat.cell_id]) for seat in seats]
+        found += [_in_rounds(turn, seat, kept[seat.cell_id]) for turn, seat in zip(turns, seats, strict=True)]
     ledger.append(*found)
     return None
 
@@ -205,20 +208,22 @@ def side_by_side(turns: Sequence[Turn]) -> list[list[Turn]]:
     ]
 
 
+def _keep_nothing(_seats: Sequence[_Seat]) -> None:
+    """A block without trials is archived once all of it is known to be sound."""
+
+
 def _run_group(
     bench: StudyBench,
     turns: Sequence[Turn],
-    keep: Callable[[Sequence[_Seat]], None],
     listener: StudyListener,
-    *,
-    alone: bool = False,
+    keep: Callable[[Sequence[_Seat]], None] = _keep_nothing,
 ) -> Sequence[_Seat]:
-    """Run the rounds of those that are side by side, and return what they showed. ``keep`` archives the seats
-    before their servers are stopped. ``alone``: the block has no trials.
+    """Run the rounds of those that are side by side, and return what they showed. ``keep`` archives that
+    before their servers are stopped.
     """
     block = turns[0].position.block
     with ExitStack() as alive, beside_the_generator(bench.placement):
-        seats = _seats(bench, turns, alive, listener, alone=alone)
+        seats = _seats(bench, turns, alive, listener)
         try:
             _warm(seats)
             _measure(seats, bench, block, listener)
@@ -227,9 +232,6 @@ def _run_group(
                 keep(seats)
             raise
         keep(seats)
-    if _living(seats) and not _whole_rounds(seats):
-        instead = "" if alone else "; its figures are of the trials' own windows"
-        listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}{instead}")
     for seat in seats:
         if seat.ended:
             _leave(bench, seat.task, seat.ended, listener)
@@ -244,11 +246,11 @@ def _leave(bench: StudyBench, task: Task, reason: str, listener: StudyListener) 
 
 
 def _seats(
-    bench: StudyBench, turns: Sequence[Turn], alive: ExitStack, listener: StudyListener, *, alone: bool
+    bench: StudyBench, turns: Sequence[Turn], alive: ExitStack, listener: StudyListener
 ) -> list[_Seat]:
     """Start all servers, and wait until each is ready and keeps its contract."""
     seats = []
-    for task in [_task(bench, turn, 0 if alone else len(turns), len(turns), alive) for turn in turns]:
+    for task in [_task(bench, turn, len(turns), alive) for turn in turns]:
         engine = ProcessEngine(task.cell.engine)
         try:
             subject = alive.enter_context(task.sandbox.start(task.launch, task.placement))
@@ -266,14 +268,14 @@ def _seats(
     return seats
 
 
-def _task(bench: StudyBench, turn: Turn, trials: int, servers: int, alive: ExitStack) -> Task:
-    """Return what a server is started by, after so many trials of its block: its ports and nuisances are not
-    those of its trial. A ceiling of memory that nobody asked for is divided among all ``servers``.
+def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
+    """Return what a server is started by; its ports and nuisances are not those of its trial. A ceiling of
+    memory that nobody asked for is divided among all.
     """
-    position = replace(turn.position, position=trials + turn.position.position)
+    position = replace(turn.position, position=turns + turn.position.position)
     choice = turn.cell.sandbox
     if choice.memory_bytes is None:
-        choice = replace(choice, memory_bytes=memory_bytes() // servers)
+        choice = replace(choice, memory_bytes=memory_bytes() // turns)
     sandbox = alive.enter_context(bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", choice))
     task = task_of(bench, Turn(turn.cell, position), sandbox)
     # One draw for all servers of a block: on other cores they would not be side by side.
@@ -446,15 +448,15 @@ def _why_unsound(
     return None
 
 
-def _in_rounds(seat: _Seat, slices: Sequence[Slice]) -> Trial:
-    """Return what stands for a trial in a block that has rounds alone."""
-    task = seat.task
+def _in_rounds(turn: Turn, seat: _Seat, slices: Sequence[Slice]) -> Trial:
+    """Return what stands for the trial of a turn in a block that has rounds alone."""
+    task, at = seat.task, turn.position
     return Trial(
         cell_id=seat.cell_id,
-        block=task.position.block,
-        position=task.position.position,
-        attempt=task.position.attempt,
-        role=TrialRole.SUBJECT,
+        block=at.block,
+        position=at.position,
+        attempt=at.attempt,
+        role=at.role,
         outcome=Ok(),
         started_unix_ns=seat.started_unix_ns,
         ended_unix_ns=seat.started_unix_ns,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, open_archive, resume
@@ -39,7 +39,7 @@ from prony.sandbox.remains import clear_and_report
 from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
-from prony.study.extent import MOST_BLOCKS, rounds_seconds
+from prony.study.extent import rounds_seconds
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.pilot import first_look, piloted, run_pilot
@@ -268,14 +268,14 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
 def _run_for(length_ns: int, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped:
     """Run blocks, five at least, until one more, as long as the last, would end after this time."""
     began_ns = time.monotonic_ns() - ledger.measured_ns
-    for block in range(MOST_BLOCKS):
+    for block in count():
         block_ns = time.monotonic_ns()
         run_block(block)
         now_ns = time.monotonic_ns()
         is_over = 2 * now_ns - block_ns - began_ns > length_ns
         if is_over and block + 1 >= LEAST_BLOCKS and not ledger.has_after(block):
-            break
-    return Stopped("length", block + 1, f"the next would end after {format_duration(length_ns)}")
+            return Stopped("length", block + 1, f"the next would end after {format_duration(length_ns)}")
+    raise AssertionError("time always passes")
 
 
 def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:

@@ -175,6 +175,8 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("≥ ≤ ?: bounds" if any(row.open for row in brief.rows) else "≥ ≤: bounds"))
     parts.append(text("CPU: a request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
+    if any(trial.of_rounds for row in brief.rows for trial in row.cell.counted):
+        parts.append(text("latency, err and {}: without the blocks of rounds alone", _memory_unit(brief)))
     return text("{}.", joined(parts, by="; "))
 
 
