@@ -184,7 +184,7 @@ def test_a_study_of_a_length_of_time_has_as_many_blocks_as_it_has_time_for(folde
     extent = json.loads((folder / "r.json").read_text())["extent"]
     assert extent["blocks"] >= 5
     assert f"stopped after {extent['blocks']} blocks: the next would end after 40.0 s" in done.err
-    assert "is best" in done.out or "shares the first place" in done.out
+    assert "sessions" not in done.out
     # With the set-up, and on a machine with other work.
     assert 15 < time.monotonic() - began_s < 120
 

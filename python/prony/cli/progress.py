@@ -105,8 +105,10 @@ class StudyProgress(StudyListener):
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
         """Count the trial; without a live line, print a line for it."""
         self._done += 1
-        # The estimate did not include what the machine disturbed, and what was not warm at the first look.
+        # The estimate did not include what the machine disturbed, what was not warm at the first look, and
+        # blocks for which rounds alone did not suffice.
         self._trials += trial.attempt > 0 or (trial.role is TrialRole.PILOT and trial.position > 0)
+        self._trials = max(self._trials, self._done)
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"
@@ -116,7 +118,7 @@ class StudyProgress(StudyListener):
     def _left_s(self) -> float:
         each = sum(self._lengths) / len(self._lengths) if self._lengths else self._estimate_s
         rounds = sum(block >= self._block for block in self._with_rounds)
-        return max(0, self._trials - self._done) * each + rounds * self._rounds_s
+        return (self._trials - self._done) * each + rounds * self._rounds_s
 
     def _status(self, counts: str) -> str:
         to_go = _clock(self._left_s() - (time.monotonic() - self._began))
