@@ -25,6 +25,7 @@ from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
 from recordings import with_parts
+from shared_cpus import SLICES_S, Server, bounds
 
 WORK_NS, SERVER_NS, GENERATOR_NS, MORE_NS = 100_000, 8_000, 6_000, 3_000
 
@@ -183,6 +184,28 @@ def test_the_reports_say_for_how_many_cpus_it_holds_and_what_the_generator_took(
         assert f"Server on CPUs 0, 1, {said}" in words
     (group,) = reading_json(reading)["groups"]
     assert [cell["generator_share"] for cell in group["cells"]] == [pytest.approx(0.06)] * 2
+
+
+# --- simulated: servers beside a generator on their two CPUs, and with a CPU more for it --------------------
+
+SERVERS = {
+    "loop": (Server(1, 100e-6), 10),
+    "processes": (Server(2, 100e-6), 10),
+    "locked": (Server(8, 100e-6, lock=True), 16),
+    "waiting": (Server(3, 100e-6, 2e-3), 12),
+}
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_no_simulated_server_lost_more_than_the_bound_says(name):
+    server, connections = SERVERS[name]
+    for truly, at_most in bounds(server, 25e-6, connections, SLICES_S[0], length_s=2.0):
+        assert truly <= 1.02 * at_most
+    # It says something: a server that fills both CPUs lost nearly as much.
+    rate, _, cpu = bounds(server, 25e-6, connections, SLICES_S[0], length_s=2.0)
+    if name == "processes":
+        assert rate[0] > 1.25
+        assert cpu[0] > 1.15
 
 
 # --- the other way round: what a server takes from its generator ------------------------------------------
