@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from prony.model.observation import Slice
-from prony.study.rounds import _why_unsound
+from prony.study.rounds import _unsound
 
 HALF_NS, SECOND_NS = 500_000_000, 1_000_000_000
 TASK = SimpleNamespace(cell=SimpleNamespace(subject=SimpleNamespace(name="slow+shop")))
@@ -26,9 +26,14 @@ def slices(count, **changes):
     return [replace(one, **changes) for one in found]
 
 
-def why(each, allowed=None, servers=2):
+def found(each, allowed=None, servers=2):
     seats = [Seat(k, one) for k, one in enumerate(each)]
-    return _why_unsound(seats, servers, dict(enumerate(each)), allowed)
+    return _unsound(seats, servers, dict(enumerate(each)), allowed)
+
+
+def why(each, allowed=None, servers=2):
+    unsound = found(each, allowed, servers)
+    return unsound and unsound.reason
 
 
 def test_whole_rounds_without_failures_suffice():
@@ -38,7 +43,7 @@ def test_whole_rounds_without_failures_suffice():
 def test_a_server_that_is_gone_leaves_no_pair():
     assert "side by side" in why([slices(5)])
     seats = [Seat(0, slices(5)), Seat(1, slices(5), ended="the server exited")]
-    assert "side by side" in _why_unsound(seats, 2, {0: slices(5), 1: slices(5)}, None)
+    assert "side by side" in _unsound(seats, 2, {0: slices(5), 1: slices(5)}, None).reason
 
 
 @pytest.mark.parametrize(
@@ -51,5 +56,7 @@ def test_failures_are_allowed_as_in_trials(failed, allowed, is_sound):
 
 def test_two_rounds_are_too_few_and_who_took_the_others_is_said():
     taken = slices(3, counts=False, steal_ns=HALF_NS)
-    said = why([slices(5), [*slices(2), *taken]])
-    assert said == "too few rounds count: the hypervisor took the CPUs"
+    each = [slices(5), [*slices(2), *taken]]
+    assert why(each) == "too few rounds count: the hypervisor took the CPUs"
+    # Others may pass; a server that fails does not.
+    assert [one.passes for one in map(found, (each, [slices(5), slices(5, failed=9)]))] == [True, False]

@@ -166,6 +166,7 @@ class StudyBench:
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
     what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
     their subjects ask. ``in_turns``: cells whose servers could not live beside the others in a round.
+    ``disturbed``: blocks in which rounds alone did not suffice, for what disturbed them.
     """
 
     study: Study
@@ -180,6 +181,7 @@ class StudyBench:
     patience: Patience = field(default_factory=Patience)
     known: KnownPrograms = field(default_factory=KnownPrograms)
     in_turns: set[int] = field(default_factory=set)
+    disturbed: set[int] = field(default_factory=set)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""

@@ -159,7 +159,17 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
                 listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}; {instead}")
 
 
-def run_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Unsound:
+    """Why rounds may not stand for the trials of a block. ``passes``: it may be otherwise in the next one."""
+
+    reason: str
+    passes: bool = False
+
+
+def run_rounds_alone(
+    bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener
+) -> Unsound | None:
     """Run the rounds of a block that has nothing else, and archive them as its trials, together. Return why
     nothing is kept, and the block must be measured whole; None: it is done.
 
@@ -167,13 +177,13 @@ def run_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: St
     """
     groups = _groups(bench, block)
     if bench.in_turns or min(map(len, groups), default=0) < 2:
-        return _NOT_ALL
+        return Unsound(_NOT_ALL)
     found: list[Trial] = []
     for number, turns in enumerate(groups):
         seats = _run_group(bench, turns, listener)
         kept = _to_keep(seats, _first_round(bench, number))
-        if reason := _why_unsound(seats, len(turns), kept, bench.study.plan.design.allow_errors):
-            return reason
+        if unsound := _unsound(seats, len(turns), kept, bench.study.plan.design.allow_errors):
+            return unsound
         found += [_in_rounds(turn, seat, kept[seat.cell_id]) for turn, seat in zip(turns, seats, strict=True)]
     ledger.append(*found)
     return None
@@ -430,21 +440,21 @@ def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
     return set.intersection(*each) if each else set()
 
 
-def _why_unsound(
+def _unsound(
     seats: Sequence[_Seat], servers: int, kept: Mapping[int, Sequence[Slice]], allowed: float | None
-) -> str | None:
+) -> Unsound | None:
     """Return why rounds may not stand for the trials of a block: each of so many servers must have a figure,
     and none may fail more requests than is allowed; None: they may.
     """
     if len(_living(seats)) < servers:
-        return _NOT_ALL
+        return Unsound(_NOT_ALL)
     for seat in seats:
         counted = [one for one in kept[seat.cell_id] if one.counts]
         failed, answered = (sum(getattr(one, name) for one in counted) for name in ("failed", "answered"))
         if failed > (QUALIFIED_ERROR_RATIO if allowed is None else allowed) * answered:
-            return f"{failed} of {answered} requests of {seat.task.cell.subject.name} failed"
+            return Unsound(f"{failed} of {answered} requests of {seat.task.cell.subject.name} failed")
         if not slice_metrics(counted):
-            return f"too few rounds count: {_most_taken(seats)}"
+            return Unsound(f"too few rounds count: {_most_taken(seats)}", passes=True)
     return None
 
 

@@ -206,12 +206,24 @@ def _run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
 
 
 def _try_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
-    """Measure a block by rounds alone; once they do not suffice, no later one is."""
+    """Measure a block by rounds alone, after a disturbance once more; once they do not suffice, no later one
+    is. A disturbance, which may pass, ends them only in the second block after another.
+    """
     every = {cell.id for cell in bench.study.plan.cells}
-    reason = None if bench.in_turns >= every else run_rounds_alone(bench, block, ledger, listener)
-    if reason is not None:
-        listener.notice(f"from block {block + 1} on trials have windows, and no rounds: {reason}")
-        bench.in_turns.update(every)
+    if bench.in_turns >= every:
+        return
+    unsound = run_rounds_alone(bench, block, ledger, listener)
+    if unsound is not None and unsound.passes:
+        listener.notice(f"block {block + 1} is measured once more: {unsound.reason}")
+        unsound = run_rounds_alone(bench, block, ledger, listener)
+    if unsound is None:
+        return
+    if unsound.passes and block - 1 not in bench.disturbed:
+        bench.disturbed.add(block)
+        listener.notice(f"the trials of block {block + 1} have windows: {unsound.reason}")
+        return
+    listener.notice(f"from block {block + 1} on trials have windows, and no rounds: {unsound.reason}")
+    bench.in_turns.update(every)
 
 
 def _left(bench: StudyBench, ledger: Ledger) -> int:
