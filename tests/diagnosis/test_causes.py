@@ -12,7 +12,8 @@ from prony.core.units import MIB
 from prony.diagnosis import diagnose, observe
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN
 from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.collector import COLLECTS
+from prony.diagnosis.closed_beyond import CLOSED_BEYOND
+from prony.diagnosis.collector import COLLECTS, STACKS_COLLECT
 from prony.diagnosis.conclusion import DiagnosisKind, conclude
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
 from prony.diagnosis.connection_cap import CONNECTION_CAP
@@ -32,13 +33,16 @@ from prony.diagnosis.few_at_a_time import (
     PEER_COMPUTES,
     PEER_CONNECTS,
     PEER_FULL,
+    PEER_SLOW,
     POOL_SMALL,
     POOL_THREADS,
+    PROCESSES_BUSY,
     REQUESTS_UNREAD,
+    STANDS_STILL,
     WAITS_WITHIN,
 )
 from prony.diagnosis.forks import FORKED_FOR_EACH
-from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
+from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
@@ -51,14 +55,21 @@ from prony.diagnosis.refused import REFUSED
 from prony.diagnosis.restarted import RESTARTED, STARTS_COST, WORKER_FOR_EACH
 from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
+from prony.diagnosis.spinning import SPINS
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.still_cold import STILL_COLD
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
-from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, TURNED_AWAY, WRONG_REPLIES
+from prony.diagnosis.wrong_replies import (
+    MOSTLY_ERRORS,
+    RATE_LIMITED,
+    REFUSED_BY_ASKED,
+    TURNED_AWAY,
+    WRONG_REPLIES,
+)
 from prony.figures.validity import Circumstances, judge
-from prony.model.facts import FrontendFacts
+from prony.model.facts import CodeKind, FrontendFacts, HotCode, HotSpot
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.recording import LoopKind
 from prony.model.sandbox import Network, Placement, SandboxFacts
@@ -130,6 +141,26 @@ def test_where_most_replies_are_errors_they_are_the_answer(status, kind, names):
     trial = replace(build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}}), log=log)
     found = one(trial, kind)
     assert (found.names, found.numbers["share"]) == (names, 0.6)
+    assert concluded(trial).cause_kind is kind
+
+
+# A client's own pool that is used up has other words than a server that takes no more.
+@pytest.mark.parametrize(
+    ("said", "others", "kind"),
+    [
+        ('psycopg2.OperationalError: FATAL:  too many connections for role "shop"', 0, REFUSED_BY_ASKED),
+        ("asyncpg.exceptions.TooManyConnectionsError: sorry, too many clients already", 1, REFUSED_BY_ASKED),
+        ("pymysql.err.OperationalError: (1040, 'Too many connections')", 0, REFUSED_BY_ASKED),
+        ("redis.exceptions.ConnectionError: Too many connections", 0, MOSTLY_ERRORS),
+        ("psycopg2.OperationalError: FATAL:  sorry, too many clients already", 2, MOSTLY_ERRORS),
+        ("pq: sorry, too many clients already", 0, MOSTLY_ERRORS),
+        ("\n".join(["pq: sorry, too many clients already"] * 20), 0, REFUSED_BY_ASKED),
+    ],
+)
+def test_what_it_asks_that_takes_no_more_connections_is_the_answer_before_its_errors(said, others, kind):
+    log = LogTail("\n".join(["Traceback:", said, *["app.OtherError: x"] * others, ""]))
+    trial = replace(build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {"500": 120}}), log=log)
+    assert kinds(trial) == [kind]
     assert concluded(trial).cause_kind is kind
 
 
@@ -990,6 +1021,88 @@ def test_threads_of_a_pool_are_known_by_their_name_and_number(names, kind):
     assert kinds(trial, subject=record(slots=None)) == [kind]
 
 
+def of_processes(trial, unread, threads, used_ms):
+    """The looks of a trial: a master, and processes that used so much CPU, with so many threads each."""
+    rows = [[worker(7, 0.01 * k, role="master")] for k in range(3)]
+    for k, each in enumerate(rows):
+        for pid, used in enumerate(used_ms, 10):
+            each.append(replace(worker(pid, used * k / 2000), threads=threads))
+    looks = (sample(k, each, unread__server=unread) for k, each in enumerate(rows))
+    return replace(trial, samples=tuple(looks))
+
+
+@pytest.mark.parametrize(
+    ("unread", "threads", "used_ms", "kind"),
+    [
+        (46, 1, (90, 110), PROCESSES_BUSY),
+        (10, 1, (90, 110), FEW_AT_A_TIME),
+        (46, 4, (90, 110), FEW_AT_A_TIME),
+        (46, 1, (90, 90, 110), FEW_AT_A_TIME),
+        (46, 1, (90, 0), FEW_AT_A_TIME),
+    ],
+    ids=["two of two", "most are read", "threads in each", "three", "one idles"],
+)
+def test_as_many_processes_as_requests_that_are_worked_on_are_the_limit(unread, threads, used_ms, kind):
+    trial = of_processes(with_alone(50, {"events": 40}, threads=2), unread, threads, used_ms)
+    assert kinds(trial, subject=record(slots=None)) == [kind]
+
+
+def held_up(times, alone_ms, in_flight, unread=0, cores=0.04, mean_ms=None, **gauges):
+    """A trial of a second whose replies took so long, of which one alone takes much less, and on average."""
+    trial = build.trial(CELL, 0, 0, times)
+    little = {"in_flight_integral_ns": round(in_flight * SECOND)}
+    counted = {"alone.requests": 10, "alone.service_ns": round(alone_ms * MS)}
+    counted["alone.mean_ns"] = round((mean_ms or alone_ms) * MS)
+    counted["cgroup.server.cpu_ns"] = round(cores * SECOND)
+    looks = tuple(sample(k, unread__server=unread, **gauges) for k in range(3))
+    recording = with_parts(trial.recording, little=little)
+    placed = Placement((0,), (9,))
+    return replace(trial, recording=recording, counters=counted, samples=looks, placement=placed)
+
+
+QUICK_AND_SLOW = [MS // 2] * 380 + [250 * MS] * 20
+
+
+# A page of which one in twenty is slow takes as long alone, on average.
+@pytest.mark.parametrize(
+    ("changes", "slots", "is_found"),
+    [
+        ({}, None, True),
+        ({}, 6, True),
+        ({}, 4, False),
+        ({"unread": 2}, None, False),
+        ({"cores": 0.6}, None, False),
+        ({"mean_ms": 12.5}, None, False),
+        ({"times": [12 * MS] * 400}, None, False),
+        ({"times": [MS // 20] * 380 + [20 * MS] * 20}, None, False),
+    ],
+    ids=["stops", "slots", "few slots", "unread", "its CPU is busy", "a slow page", "all are slow", "short"],
+)
+def test_a_server_whose_replies_are_quick_but_for_stops_of_all_stands_still(changes, slots, is_found):
+    parts = {"times": QUICK_AND_SLOW, "alone_ms": 0.03, "mean_ms": 0.3, "in_flight": 5.2, **changes}
+    trial = held_up(**parts)
+    assert (STANDS_STILL in kinds(trial, subject=record(slots=slots))) is is_found
+    if is_found:
+        found = one(trial, STANDS_STILL, subject=record(slots=slots))
+        assert found.numbers["mean_ns"] == pytest.approx(12.9 * MS, rel=0.01)
+        assert concluded(trial, subject=record(slots=None)).cause_kind is STANDS_STILL
+
+
+@pytest.mark.parametrize(
+    ("waits", "database_s", "kind"),
+    [(14, 0.0, PEER_FULL), (14, 0.95, None), (4, 0.0, STANDS_STILL)],
+    ids=["for its replies", "that computes", "for few of them"],
+)
+def test_quick_pages_that_wait_for_what_they_ask_are_held_up_there(waits, database_s, kind):
+    asked = {"connections": 21, "port": 5432, "at_port": 21, "waits": waits, "waits_port": 5432}
+    gauges = {f"downstream__{name}": value for name, value in asked.items()}
+    trial = held_up([5 * MS] * 250 + [490 * MS] * 30, 0.9, 16, **gauges)
+    used = {"asked__database__cpu_ns": round(database_s * SECOND), "cpus__busy_ns": 1, "cpus__idle_ns": 0}
+    trial = with_counters(trial, **used)
+    found = {*kinds(trial, subject=record(slots=None))} & {*WAITS_WITHIN, STANDS_STILL}
+    assert found == ({kind} if kind else set())
+
+
 @pytest.mark.parametrize(("ready", "is_found"), [(0.2, True), (0.4, False)])
 def test_a_loop_that_waits_for_its_cpu_is_not_blocked(ready, is_found):
     trial = with_counters(with_alone(25, {"sleep": 40}, threads=1), threads__queue_ns=round(ready * SECOND))
@@ -1025,6 +1138,29 @@ def test_what_it_asks_is_the_limit_where_half_of_the_requests_wait_for_its_repli
         late = with_counters(asked_on(with_alone(50), **seen), threads__queue_ns=SECOND)
         assert PEER_FULL in kinds(late, subject=record(slots=None))
         assert (found.numbers["due"], found.numbers["port"]) == (26, 5433)
+
+
+# Forty requests a second that take half a second each: twenty are open, and none waits for another one.
+@pytest.mark.parametrize(
+    ("waits", "cores", "in_flight", "alone_ms", "is_found"),
+    [
+        (8, 0.04, 20.0, 500, True),
+        (7, 0.04, 20.0, 500, False),
+        (8, 0.8, 20.0, 500, False),
+        (16, 0.04, 40.0, 500, False),
+        (1, 0.04, 0.8, 19, False),
+    ],
+    ids=["four of ten", "few", "its CPU is busy", "others wait within", "quick"],
+)
+def test_requests_that_take_as_long_alone_and_wait_for_what_they_ask_are_told_so(
+    waits, cores, in_flight, alone_ms, is_found
+):
+    seen = {"connections": 38, "port": 9515, "at_port": 20, "waits": waits, "waits_port": 9515}
+    trial = asked_on(with_alone(alone_ms, in_flight=in_flight, cores=cores), **seen)
+    assert (PEER_SLOW in kinds(trial, subject=record(slots=None))) is is_found
+    if is_found:
+        found = concluded(trial, subject=record(slots=None))
+        assert (found.kind, found.beside[0].finding.kind) == (DiagnosisKind.NOT_AT_LIMIT, PEER_SLOW)
 
 
 def test_threads_show_where_they_wait_for_a_reply_to_a_question_right_after_another():
@@ -1556,6 +1692,96 @@ def test_a_collector_is_known_by_the_names_of_its_threads(names, share):
     assert [each.numbers["share"] for each in found] == ([pytest.approx(share)] if share else [])
     if share:
         assert concluded(trial, subject=record(slots=None)).cause_kind is COLLECTS
+
+
+@pytest.mark.parametrize(
+    ("share", "samples", "cores", "is_found"),
+    [(0.6, 300, 0.99, True), (0.4, 300, 0.99, False), (0.6, 50, 0.99, False), (0.6, 300, 0.5, False)],
+    ids=["most", "less than half", "few stacks", "its CPU is not full"],
+)
+def test_a_collector_that_runs_in_the_threads_of_the_code_is_seen_in_its_stacks(
+    share, samples, cores, is_found
+):
+    spot = HotSpot(CodeKind.RUNTIME, "garbage collection", "", share)
+    code = HotCode(samples, {CodeKind.RUNTIME: share, CodeKind.APP: 1 - share}, (spot,))
+    plain = loaded(cores=cores)
+    first = replace(plain, facts=replace(plain.facts, code=code))
+    # Stacks are sampled in the first block alone.
+    found = concluded(first, *[plain] * 4, subject=record(slots=None))
+    assert (found.cause_kind is STACKS_COLLECT) is is_found
+
+
+# 40 replies of one second: 25 ms of CPU each, if the CPU were theirs.
+@pytest.mark.parametrize(
+    ("alone_ms", "cores", "unread", "is_found"),
+    [(1200, 0.99, 48, True), (900, 0.99, 48, False), (1200, 0.9, 48, False), (1200, 0.99, 10, False)],
+    ids=["as long alone", "quicker alone", "room", "they are read, and wait"],
+)
+def test_a_cpu_that_is_full_where_one_request_takes_as_long_as_many_is_full_of_something_else(
+    alone_ms, cores, unread, is_found
+):
+    trial = unread_by(with_alone(alone_ms, cores=cores), unread)
+    assert (SPINS in kinds(trial, subject=record(slots=None))) is is_found
+    if is_found:
+        assert one(trial, SPINS, subject=record(slots=None)).numbers["times"] == pytest.approx(48.5, rel=0.01)
+        assert concluded(trial, subject=record(slots=None)).cause_kind is SPINS
+
+
+def of_connections(count):
+    return replace(CELL, workload=replace(CELL.workload, loop=build.ClosedLoop(count)))
+
+
+MANY, TEN = of_connections(30), of_connections(10)
+OLD, NEW = (worker(7),), (worker(8),)
+LOGGED = "1024 worker_connections are not enough\n"
+
+
+def closing(held, ok=40, ended=4000, name="eof", log="", rows=((), (), ()), part="server", **parts):
+    """A closed loop, most of whose requests had their connection closed; what it held at each look."""
+    trial = build.trial(MANY, 0, 0, [MS] * ok, errors={name: ended})
+    each = enumerate(zip(held, rows, strict=True))
+    looks = [sample(k, seen, **{f"established__{part}": count}) for k, (count, seen) in each]
+    if "queued" in parts:
+        full = {"listen.server.queued": parts["queued"], "listen.server.limit": 128}
+        looks = [replace(one, gauges={**one.gauges, **full}) for one in looks]
+    return replace(trial, samples=tuple(looks), log=LogTail(log))
+
+
+@pytest.mark.parametrize(
+    ("trial", "cell", "sure"),
+    [
+        (closing((3, 3, 3)), MANY, Confidence.LIKELY),
+        (closing((3, 3, 3), queued=127), MANY, Confidence.LIKELY),
+        (closing((3, 3, 3), part="frontend"), MANY, Confidence.LIKELY),
+        (closing((3, 3, 3), log=LOGGED), TEN, Confidence.CERTAIN),
+        (closing((3, 3, 3)), TEN, None),
+        (closing((3, 6, 3)), MANY, None),
+        (closing((0, 0, 0)), MANY, None),
+        (closing((29, 30, 30)), MANY, None),
+        (closing((3, 3, 3), ended=30), MANY, None),
+        (closing((3, 3, 3), ok=0), MANY, None),
+        (closing((3, 3, 3), name="connect_refused"), MANY, None),
+        (closing((3, 3, 3), queued=128), MANY, None),
+        (closing((3, 3, 3), rows=(OLD, OLD, NEW)), MANY, None),
+    ],
+    ids=[
+        *("a cap", "its queue has room", "a frontend", "in its log", "few connections", "more at times"),
+        *("none", "all of them", "few ended", "it answers none", "refused", "a full queue", "a worker ended"),
+    ],
+)
+def test_connections_that_are_closed_beyond_a_number_show_a_cap(trial, cell, sure):
+    every = diagnose(Evidence(cell, trial, record()))
+    assert [each.confidence for each in every if each.kind is CLOSED_BEYOND] == ([sure] if sure else [])
+    if sure:
+        assert concluded(trial, cell=cell).cause_kind is CLOSED_BEYOND
+
+
+def test_a_generator_that_opens_closed_connections_again_is_not_the_limit():
+    busy = {"limited": "suspect", "evidence": [{"level": "suspect", "kind": "busy", "share": 0.9}]}
+    trial = closing((3, 3, 3))
+    trial = replace(trial, recording=with_parts(trial.recording, generator=busy))
+    assert GENERATOR_BUSY in kinds(trial, cell=MANY)
+    assert concluded(trial, cell=MANY).cause_kind is CLOSED_BEYOND
 
 
 # What it asks may be a Java program too.

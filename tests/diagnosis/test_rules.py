@@ -255,7 +255,7 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
         "late_per_s seconds slots "
         "same_share port most least entries huge_pages migrated connects cap carried off own_bytes "
         "other_bytes without_reply sent opened due at_a_time in_flight alone_ns cpu_share cpu_ns slept "
-        "unread size length_ns apart rate"
+        "unread size length_ns apart rate processes p50_ns mean_ns held"
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
     names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload", "other": "b+x"}

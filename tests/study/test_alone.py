@@ -46,6 +46,7 @@ def test_one_connection_sends_the_same_requests_one_after_the_other(cell):
     found = alone(engine, cell, loaded(40), WHERE)
     assert found["alone.requests"] == 3
     assert found["alone.service_ns"] == pytest.approx(12 * MS, rel=1e-3)
+    assert found["alone.mean_ns"] == pytest.approx(122 / 3 * MS, rel=1e-3)
     sent = engine.loads[0]
     assert (sent.loop, sent.warmup_ns, sent.request) == (ClosedLoop(1), 0, LOAD.request)
     assert sent.stop.duration_ns == pytest.approx(400 * MS, rel=1e-3)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from statistics import fmean, median
 
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
+from prony.diagnosis.closed_beyond import CLOSED_BEYOND
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of, is_each_alone
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
@@ -241,8 +242,9 @@ def _causes(
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     # A generator that is late by a little explains neither requests that wait for one another within the
-    # server, nor a core that is full.
-    within = any(one.finding.kind in (*WAITS_WITHIN, ONE_THREAD_FULL, ONE_CORE_FULL) for one in limiting)
+    # server, nor a core that is full, nor connections that are closed: opening them again keeps it busy.
+    of_server = (*WAITS_WITHIN, ONE_THREAD_FULL, ONE_CORE_FULL, CLOSED_BEYOND)
+    within = any(one.finding.kind in of_server for one in limiting)
     for one in limiting:
         of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
         suspect = (of_generator and (full or certain or within)) or (steps_back and certain)
@@ -263,7 +265,11 @@ def _limiting(
 
     What only idle CPUs explain limits no server that carries all that is asked for, unless it is certain.
     """
-    often = [one for one in found if _seen_in(one, trials) > _MOST_TRIALS * len(trials)]
+    often = [
+        one
+        for one in found
+        if one.finding.kind.traits.once or _seen_in(one, trials) > _MOST_TRIALS * len(trials)
+    ]
     sure = [one for one in often if one.finding.confidence is not Confidence.POSSIBLE]
     carries, locked_out = bool(usages) and all(map(_kept, usages)), _locked_out(sure)
     overloaded = any(one.finding.kind is OVERLOADED for one in found)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import fmean
 
 from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
@@ -63,6 +64,11 @@ class Evidence:
     def sampled_ns(self) -> int:
         """How long it was from the window's first sample to its last; 0 without one."""
         return window_length_ns(self.samples)
+
+    def mean_gauge(self, name: str) -> float | None:
+        """Return the mean of a gauge over the looks of the window that have it; None: none has."""
+        seen = [one.gauges[name] for one in self.samples if name in one.gauges]
+        return fmean(seen) if seen else None
 
     @property
     def threads(self) -> Sequence[ThreadUsage]:

@@ -9,9 +9,8 @@ replies are due, says which.
 
 import re
 from collections import Counter
-from statistics import fmean
 
-from prony.core.units import MILLISECOND_NS
+from prony.core.units import MILLISECOND_NS, seconds
 from prony.diagnosis.asked_often import KEEP_OPEN, opened_to_others
 from prony.diagnosis.consumption import (
     Consumption,
@@ -21,12 +20,14 @@ from prony.diagnosis.consumption import (
     outgoing_of,
     pool_of,
 )
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.figures.latency import read_distribution
 from prony.figures.validity import SERVICE_ROLES
+from prony.model.observation import ProcessRow
 
 QUICKER_PEER = Experiment(
     "a quicker partner", "measure with another one that answers at once; throughput rises"
@@ -62,6 +63,15 @@ ONE_WRITER = Advice(
 LOOK_AT_PEER = Advice(
     "look at what it asks",
     "look there for what its requests wait for: a lock on the same row, or its number of workers",
+)
+MORE_PROCESSES = Advice(
+    "add worker processes",
+    "add worker processes, or threads in each, or shorten what each waits for (in an event loop: await it)",
+)
+ASK_SOONER = Advice(
+    "wait less for what it asks",
+    "more connections carry more (-c); a request is quicker if it asks for less, asks several at the same "
+    "time, or gives up sooner",
 )
 CHEAPER_QUESTIONS = Advice("ask for less", "ask for less work, or keep the answer")
 SHARE_LESS = Advice(
@@ -160,6 +170,14 @@ PEER_CONNECTS = Symptom(
     traits=Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
 )
 """As before; ``connects`` for each request."""
+PEER_SLOW = Symptom(
+    "what it asks takes long",
+    Meaning(Bearing.ADDS, OF_THE_WAITING, QUICKER_PEER, ASK_SOONER),
+    "each request took about as long as one alone, {alone_ns:duration}, and for {due:.0f} of the "
+    "{in_flight:.0f} open ones a reply of what it asks was due (port {port:d})",
+    shared="each request took about as long as one alone, and many waited for a reply of what it asks",
+)
+"""As before."""
 FEW_AT_A_TIME = Symptom(
     "few requests at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, SHARE_LESS),
@@ -169,9 +187,28 @@ FEW_AT_A_TIME = Symptom(
 )
 """As before."""
 
+PROCESSES_BUSY = Symptom(
+    "worker processes busy",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, MORE_PROCESSES),
+    _HOW_MANY + "; {processes:n process} of one thread each had one, and {unread:.0f} lay unread",
+    shared="as many processes of one thread as it worked on requests had one each, and the rest lay unread",
+    traits=Traits(cause="its number of worker processes", closely=Closely.WAITS),
+)
+"""As before, with its ``processes``, and the requests that lay ``unread``."""
+STANDS_STILL = Symptom(
+    "stands still at times",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, LET_GO_SOONER),
+    "half of its replies took {p50_ns:duration}, all {mean_ns:duration} on average, and one alone takes "
+    "{alone_ns:duration}, with CPUs busy {cpu_share:.0%}: at times all that it has read waits",
+    shared="most of its replies are quick, and at times all that it has read waits, while its CPUs are idle",
+    traits=Traits(cause="a lock that something else holds for long, or a pause of all of it"),
+)
+"""Replies took ``p50_ns`` in the middle and ``mean_ns`` on average; ``alone_ns``: one alone, on average;
+``cpu_share``: of its CPUs."""
+
 WAITS_WITHIN = (
-    *(LOOP_BLOCKED, REQUESTS_UNREAD, PACED, POOL_THREADS, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED),
-    *(PEER_FULL, PEER_CONNECTS, PEER_COMPUTES, FEW_AT_A_TIME),
+    *(LOOP_BLOCKED, REQUESTS_UNREAD, PACED, POOL_THREADS, PROCESSES_BUSY, POOL_SMALL, ONE_AT_A_TIME),
+    *(LOCK_POLLED, PEER_FULL, PEER_CONNECTS, PEER_COMPUTES, FEW_AT_A_TIME),
 )
 
 # Requests in flight over those that are worked on; these over its workers and threads, of which one may be
@@ -189,11 +226,17 @@ _LEAST_LOOKS = 20
 # Of the open requests: a loop that is blocked reads those that came meanwhile all at once, and is half of its
 # time behind; one that is not reads each at once.
 _LEAST_UNREAD = 0.2
+# Of the CPUs' and the generator's time; open requests of those that are worked on; the mean of the middle;
+# how long it is at least, and where the kernel's clock is to say that a reply is due.
+_HALF, _HELD_UP, _OF_MIDDLE = 0.5, 3, 5
+_LEAST_HELD_NS, _LEAST_DUE_NS = 2 * MILLISECOND_NS, 20 * MILLISECOND_NS
 # Of the open requests, and at least so many: beside one that is worked on, or on its way, they wait unread.
 _MOSTLY_UNREAD, _LEAST_LYING = 0.5, 2.0
 # Of how long one takes that follows another at once; of a server that carries as much alone as under load.
 _MOST_SPACED, _MOST_SPACED_AT_PACE, _AT_PACE = 0.5, 0.8, 0.05
 _NEAR = 0.2
+# Of the CPU time of the busiest process; how many share the work.
+_MASTER, _LEAST_PROCESSES = 0.25, 2
 # Of its working threads those that wait for another one; of the requests that are worked on, those in a call.
 _MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
 # What it asks computes for as much of the time of the requests that it works on; or on one CPU all the time,
@@ -201,6 +244,8 @@ _MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
 _COMPUTES, _ONE_CPU, _MOST_IDLE_CPUS, _EACH = 0.7, 0.88, 0.1, 0.9
 # Of the requests that it may have begun: so many wait for a reply of what it asks.
 _MOST_DUE = 0.5
+# Of the open requests, which wait for nothing else: a look finds some that have just been answered.
+_MOSTLY_DUE = 0.4
 _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
 _LOCKS = (ThreadState.THREAD, ThreadState.LOCK, ThreadState.FILE_LOCK)
@@ -213,16 +258,18 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
     """Return a finding when 1.5 times as many requests were open as it worked on, it worked on fewer than its
     workers and threads could, and it had CPUs to spare.
 
-    Where one alone is too quick to show how many it worked on, those that nobody read may show it.
+    Where one alone is too quick to show how many it worked on, those that nobody read may show it, or how
+    much longer they take beside each other.
     """
     usage = consumption_of(evidence)
     if usage is None or not evidence.is_ok:
         return []
     if not is_known(evidence):
-        return _unread(evidence, usage)
-    if not has_few(usage) or Resource.CPU not in usage.shares or full_process(evidence):
-        return []
-    if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
+        return _unread(evidence, usage) or _held_up(evidence, usage)
+    if not has_few(usage):
+        return _slow_peer(evidence, usage)
+    busy = max(usage.shares.get(Resource.CPU, 1.0), usage.shares.get(Resource.CORES, 0.0))
+    if busy > _MOST_CPU or full_process(evidence):
         return []
     kind, numbers, names = _cause(evidence, usage)
     # Who sleeps between tries, or waits for a reply of others, does not wait for a CPU.
@@ -256,10 +303,61 @@ def _unread(evidence: Evidence, usage: Consumption) -> list[Finding]:
     return [Finding(REQUESTS_UNREAD, Confidence.LIKELY, numbers, waits_for)]
 
 
+def _slow_peer(evidence: Evidence, usage: Consumption) -> list[Finding]:
+    """Return a finding when requests that wait for no other one of the server mostly wait for a reply of what
+    it asks, and its CPUs are idle.
+    """
+    outgoing, alone_ns = outgoing_of(evidence), evidence.trial.counters["alone.service_ns"]
+    cpu, queued = usage.shares.get(Resource.CPU, 1.0), usage.in_flight > (usage.slots or usage.in_flight)
+    if outgoing is None or cpu > _MOST_CPU or queued or alone_ns < _LEAST_DUE_NS or not usage.has_each_alone:
+        return []
+    if outgoing.waits < max(_MOSTLY_DUE * usage.in_flight, 1.0):
+        return []
+    numbers = {"alone_ns": float(alone_ns), "in_flight": usage.in_flight, "due": outgoing.waits}
+    return [Finding(PEER_SLOW, Confidence.LIKELY, numbers | {"port": float(outgoing.waits_port)})]
+
+
+def _held_up(evidence: Evidence, usage: Consumption) -> list[Finding]:
+    """Return a finding when requests of which one alone is quick waited for others, though the server had
+    read them, and its CPUs and the generator were half idle: for the reply of what it asks, which does not
+    compute for it, or where most were as quick as ever, now and then.
+
+    A mix of quick and slow pages is as slow alone, on average. Longer than the kernel's clock tells apart:
+    what is due between two ticks of it is not known.
+    """
+    recording, alone_ns = evidence.trial.recording, evidence.trial.counters.get("alone.mean_ns")
+    times = read_distribution(recording.distributions.ok_service) if recording else None
+    if recording is None or alone_ns is None or not times or not times.histogram or not _is_half_idle(usage):
+        return []
+    at_a_time, mean_ns = usage.carried_per_s * seconds(alone_ns), (times.sum_ns or 0) / times.count
+    is_read = (_mean_unread(evidence) or 0.0) <= _LEAST_UNREAD * usage.in_flight
+    waiting = usage.in_flight / max(at_a_time, 1.0)
+    if not is_read or waiting < _LEAST_WAITING or mean_ns < _LEAST_HELD_NS:
+        return []
+    known = {"alone_ns": float(alone_ns), "cpu_share": usage.shares[Resource.CPU]}
+    outgoing = outgoing_of(evidence)
+    asked = _asked(evidence, usage, outgoing) if outgoing and mean_ns >= _LEAST_DUE_NS else None
+    if asked:
+        counted = {"at_a_time": at_a_time, "in_flight": usage.in_flight}
+        is_full = asked[0] is PEER_FULL and asked[1]["due"] >= _LEAST_WAITING * max(at_a_time, 1.0)
+        return [Finding(PEER_FULL, Confidence.LIKELY, known | counted | asked[1])] if is_full else []
+    p50_ns = times.histogram.value_at_quantile(0.5)
+    if waiting < _HELD_UP or mean_ns < _OF_MIDDLE * p50_ns:
+        return []
+    numbers = {"p50_ns": float(p50_ns), "mean_ns": mean_ns}
+    return [Finding(STANDS_STILL, Confidence.LIKELY, known | numbers)]
+
+
+def _is_half_idle(usage: Consumption) -> bool:
+    """Return whether neither CPUs, nor the generator, nor all slots were busy."""
+    queued = usage.in_flight > (usage.slots or usage.in_flight)
+    busy = max(usage.shares.get(Resource.CPU, 1.0), usage.shares.get(Resource.GENERATOR, 0.0))
+    return not queued and not usage.contended and busy <= _HALF
+
+
 def _mean_unread(evidence: Evidence) -> float | None:
     """Return how many connections had a request that nobody had read; None: not looked at."""
-    seen = [one.gauges["unread.server"] for one in evidence.samples if "unread.server" in one.gauges]
-    return fmean(seen) if seen else None
+    return evidence.mean_gauge("unread.server")
 
 
 def is_known(evidence: Evidence) -> bool:
@@ -314,6 +412,9 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
         return ONE_AT_A_TIME, {}, waits_for
     if _fills_threads(evidence, usage) or _is_named_pool(evidence, at_a_time):
         return POOL_THREADS, {}, _blocks(usage)
+    if processes := _filled_processes(evidence, usage):
+        numbers = {"processes": float(processes), "unread": _mean_unread(evidence) or 0.0}
+        return PROCESSES_BUSY, numbers, {}
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
         numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
         return POOL_SMALL, numbers, {}
@@ -350,6 +451,26 @@ def _is_named_pool(evidence: Evidence, at_a_time: float) -> bool:
     names = (_NUMBERED.fullmatch(one.name) for one in evidence.threads)
     pools = Counter(one[1] for one in names if one)
     return any(count > 1 and _is_near(count, at_a_time) for count in pools.values())
+
+
+def _filled_processes(evidence: Evidence, usage: Consumption) -> int | None:
+    """Return how many processes of one thread worked, where these are as many as it worked on requests and
+    the others lay unread; None: they are not. A master does little beside them.
+    """
+    at_a_time, unread = usage.at_a_time or 0.0, _mean_unread(evidence) or 0.0
+    if usage.slots is not None or unread < _MOSTLY_UNREAD * (usage.in_flight - at_a_time):
+        return None
+    rows: dict[object, list[ProcessRow]] = {}
+    for sample in evidence.samples:
+        for row in sample.processes:
+            if row.role in SERVER_ROLES:
+                rows.setdefault(row.identity, []).append(row)
+    used = {key: each[-1].cpu_ns - each[0].cpu_ns for key, each in rows.items()}
+    least = _MASTER * max(used.values(), default=0)
+    working = [each for key, each in rows.items() if used[key] > least]
+    if len(working) < _LEAST_PROCESSES or any(row.threads > 1 for each in working for row in each):
+        return None
+    return len(working) if _is_near(len(working), at_a_time) else None
 
 
 def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> _Cause | None:

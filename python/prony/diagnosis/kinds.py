@@ -122,7 +122,8 @@ class Traits:
     ``closely``: how a close look shows it. ``least_share``: of the CPUs' time; a smaller one disturbs, and
     limits nothing. ``turned_away``: the number of connections that it met; of fewer than one of a thousand
     requests no figure shows it. ``steps_back``: where another cause is certain, it limits nothing unless it
-    is certain too. ``of_machine``: it is about the machine, and not about a subject.
+    is certain too. ``of_machine``: it is about the machine, and not about a subject. ``once``: it is looked
+    for in the first block alone: other trials say nothing of it.
     """
 
     limit: LimitKind | None = None
@@ -133,6 +134,7 @@ class Traits:
     steps_back: bool = False
     concerns: Concerns = Concerns.SERVER
     of_machine: bool = False
+    once: bool = False
 
 
 _PLAIN = Traits()

@@ -7,7 +7,8 @@ from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN, asked_ofte
 from prony.diagnosis.busy_slots import SLOTS_BUSY, busy_slots
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED, clipped_backlog
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU, closed_after_each
-from prony.diagnosis.collector import COLLECTS, collector
+from prony.diagnosis.closed_beyond import CLOSED_BEYOND, closed_beyond
+from prony.diagnosis.collector import COLLECTS, STACKS_COLLECT, collector
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED, connect_ladder
 from prony.diagnosis.connection_cap import CONNECTION_CAP, connection_cap
 from prony.diagnosis.crowded import CROWDED, crowded
@@ -18,7 +19,7 @@ from prony.diagnosis.downstream import DOWNSTREAM_BUSY, downstream
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL, dropped_connects
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER, earlier_trials
 from prony.diagnosis.evidence import Rule
-from prony.diagnosis.few_at_a_time import WAITS_WITHIN, few_at_a_time
+from prony.diagnosis.few_at_a_time import PEER_SLOW, STANDS_STILL, WAITS_WITHIN, few_at_a_time
 from prony.diagnosis.forks import FORKED_FOR_EACH, forks
 from prony.diagnosis.generator_limited import OF_GENERATOR, generator_limited
 from prony.diagnosis.growing_pool import POOL_GREW, growing_pool
@@ -42,6 +43,7 @@ from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE, sent_at_a_rate
 from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS, server_ports
 from prony.diagnosis.shared_cpus import STRAYED, shared_cpus
 from prony.diagnosis.silent_after_one import SILENT_AFTER_ONE, silent_after_one
+from prony.diagnosis.spinning import SPINS, spinning
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS, starved
 from prony.diagnosis.still_cold import STILL_COLD, still_cold
 from prony.diagnosis.stolen_time import STOLEN, stolen_time
@@ -52,6 +54,7 @@ from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS, u
 from prony.diagnosis.wrong_replies import (
     MOSTLY_ERRORS,
     RATE_LIMITED,
+    REFUSED_BY_ASKED,
     TURNED_AWAY,
     WRONG_REPLIES,
     wrong_replies,
@@ -78,6 +81,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D04": connect_ladder,
         "D11": silent_after_one,
         "D09": connection_cap,
+        "D48": closed_beyond,
         "D10": starved,
         "D25": network_limit,
         "D26": stolen_time,
@@ -92,6 +96,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D35": downstream,
         "D16": lock_held,
         "D45": collector,
+        "D47": spinning,
         "D46": sent_at_a_rate,
         "D18": uneven_workers,
         "D13": one_core,
@@ -123,8 +128,10 @@ PRECEDENCE: tuple[Symptom, ...] = (
     SILENT_AFTER_ONE,
     RATE_LIMITED,
     TURNED_AWAY,
+    REFUSED_BY_ASKED,
     MOSTLY_ERRORS,
     CONNECTION_CAP,
+    CLOSED_BEYOND,
     STARVED_BY_SLOTS,
     STARVED,
     OVERLOADED,
@@ -146,9 +153,13 @@ PRECEDENCE: tuple[Symptom, ...] = (
     LOCK_HELD,
     DOWNSTREAM_BUSY,
     *WAITS_WITHIN,
+    STANDS_STILL,
     COLLECTS,
+    STACKS_COLLECT,
+    SPINS,
     SENT_AT_A_RATE,
     ASKED_OFTEN,
+    PEER_SLOW,
     UNEVEN_WORKERS,
     UNEVEN_CONNECTIONS,
     ONE_THREAD_FULL,

@@ -23,6 +23,11 @@ RAISE_LIMIT = Advice(
     "raise its limit of requests or connections at a time (Uvicorn: limit_concurrency), or ask over fewer "
     "(-c)",
 )
+SHARE_CONNECTIONS = Advice(
+    "share its connections",
+    "open fewer connections to it (a pool that all share, and wait for), or let it take more (PostgreSQL: "
+    "max_connections, or the limit of the role)",
+)
 WRONG_REPLIES = Symptom(
     "wrong replies",
     Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
@@ -62,6 +67,18 @@ TURNED_AWAY = Symptom(
 """``share`` of the replies, and it worked on ``at_a_time``; name ``status``: the commonest."""
 
 
+REFUSED_BY_ASKED = Symptom(
+    "refused by what it asks",
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, SHARE_CONNECTIONS),
+    "{share:.0%} of its replies were {status}: its log says that what it asks takes no more connections"
+    "{error:; it has}",
+    shared="most of its replies were {status}: its log says that what it asks takes no more connections"
+    "{error:; it has}",
+    traits=Traits(cause="a limit on connections of what it asks, which refuses the others"),
+)
+"""As of `MOSTLY_ERRORS`."""
+
+
 _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
 _LEAST = 5
@@ -74,7 +91,14 @@ _REFUSALS = ("502", "503", "504")
 _EXCEPTION = re.compile(
     r"^([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Exhausted|Full)\b: ?[ -~]*)", re.MULTILINE
 )
-_MOST_CHARACTERS = 100
+_MOST_CHARACTERS, _LEAST_LINES = 100, 20
+# As PostgreSQL, PgBouncer, MySQL and Redis refuse a connection; a client's own pool has other words.
+_NO_MORE_CONNECTIONS = re.compile(
+    r"too many (?:clients already|connections for (?:role|database))|connection slots are reserved"
+    r"|no more connections allowed|1040, .?Too many connections|exceeded the .?max_user_connections"
+    r"|max number of clients reached",
+    re.IGNORECASE,
+)
 
 
 def wrong_replies(evidence: Evidence) -> list[Finding]:
@@ -96,7 +120,10 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     # Of one that answers no page at all nothing else shows why it refuses.
     if mostly and not (refuses and recording.account.ok) and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
-        kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
+        log = evidence.trial.log.text
+        kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(log)
+        if status[0].startswith("5") and _refused_by_asked(log):
+            kind = REFUSED_BY_ASKED
         if status[0] == _TOO_MANY:
             kind, names = RATE_LIMITED, {}
     sure = Confidence.LIKELY if kind is MOSTLY_ERRORS and refuses else Confidence.CERTAIN
@@ -123,6 +150,21 @@ def _died(evidence: Evidence, wrong: int) -> bool:
     """Return whether workers ended for half of the wrong replies: some answer their requests first."""
     found = turnover(evidence.samples).values()
     return sum(one.restarts + one.lost for one in found) >= _MOST * wrong
+
+
+def _refused_by_asked(log: str) -> bool:
+    """Return whether half of the exceptions in the end of a log, or more, say that what is asked takes no
+    more connections. In a log without any that Python wrote single lines may be of its start.
+
+    >>> _refused_by_asked("psycopg2.OperationalError: FATAL:  sorry, too many clients already\\n")
+    True
+    >>> _refused_by_asked("redis.exceptions.ConnectionError: Too many connections\\n")
+    False
+    >>> _refused_by_asked("pq: sorry, too many clients already\\n")
+    False
+    """
+    refusals, exceptions = len(_NO_MORE_CONNECTIONS.findall(log)), len(_EXCEPTION.findall(log))
+    return refusals >= (_MOST * exceptions if exceptions else _LEAST_LINES) and refusals > 0
 
 
 def _error(log: str) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 With the rate under load it says how many requests the server worked on at a time (Little's law), and so
 whether more connections can carry more. Where that is one at a time, requests far apart show whether it is
-busy with one for that long, or only lets so many through. Counters: ``alone.requests``, ``alone.service_ns``,
-the median service time of valid replies, and ``alone.spaced_ns``, the same of requests that are due four
-times as far apart as it answered.
+busy with one for that long, or only lets so many through. Counters: ``alone.requests``, ``alone.service_ns``
+and ``alone.mean_ns``, the median and the mean service time of valid replies, and ``alone.spaced_ns``, the
+median of requests that are due four times as far apart as it answered.
 """
 
 from collections.abc import Mapping
@@ -41,32 +41,37 @@ def alone(
     if length_ns is None:
         return {}
     own = ClosedLoop(1)
-    found = _median_of(engine, _short(cell.workload, own, length_ns), where)
+    found = _times_of(engine, _short(cell.workload, own, length_ns), where)
     if found is None and length_ns == _LONGEST_NS:
-        found = _median_of(engine, _short(cell.workload, own, _PATIENT_NS), where)
+        found = _times_of(engine, _short(cell.workload, own, _PATIENT_NS), where)
     if found is None:
         return {}
-    replies, median_ns = found
-    counters = {"alone.requests": replies, "alone.service_ns": median_ns}
+    replies, median_ns, mean_ns = found
+    counters = {"alone.requests": replies, "alone.service_ns": median_ns, "alone.mean_ns": mean_ns}
     per_s = loaded.completed.ok * SECOND_NS / (loaded.window.length_ns or SECOND_NS)
     if not _ONE[0] <= per_s * seconds(median_ns) <= _ONE[1]:
         return counters
     apart = OpenLoop(per_s / _APART, connections=1)
     spaced_ns = min(max(round(_REPLIES * _APART / per_s * SECOND_NS), _SHORTEST_NS), _LONGEST_NS)
-    spaced = _median_of(engine, _short(cell.workload, apart, spaced_ns), where)
+    spaced = _times_of(engine, _short(cell.workload, apart, spaced_ns), where)
     return counters | ({"alone.spaced_ns": spaced[1]} if spaced else {})
 
 
-def _median_of(engine: Engine, load: Workload, where: tuple[Address, EngineSeat]) -> tuple[int, int] | None:
-    """Return how many valid replies a short load had, and their median time; None: too few, or a failure."""
+def _times_of(
+    engine: Engine, load: Workload, where: tuple[Address, EngineSeat]
+) -> tuple[int, int, int] | None:
+    """Return how many valid replies a short load had, their median time and their mean; None: too few, or a
+    failure.
+    """
     try:
         found = engine.run(load, *where, lambda _: None)
     except EngineError:
         return None
-    replies, median_ns = found.completed.ok, _median_ns(found.distributions.ok_service)
-    if median_ns is None or replies < _LEAST_REPLIES or found.completed.failed:
+    times = found.distributions.ok_service
+    replies, median_ns = found.completed.ok, _median_ns(times)
+    if times is None or median_ns is None or replies < _LEAST_REPLIES or found.completed.failed:
         return None
-    return replies, median_ns
+    return replies, median_ns, round((times.sum_ns or 0) / times.count)
 
 
 def may_load_again(cell: Cell, loaded: Recording) -> bool:
