@@ -322,8 +322,8 @@ def _held_up(evidence: Evidence, usage: Consumption) -> list[Finding]:
     read them, and its CPUs and the generator were half idle: for the reply of what it asks, which does not
     compute for it, or where most were as quick as ever, now and then.
 
-    A mix of quick and slow pages is as slow alone, on average. Longer than the kernel's clock tells apart:
-    what is due between two ticks of it is not known.
+    A mix of quick and slow pages is as slow alone, on average. What is due within a tick of the kernel's
+    clock is not known.
     """
     recording, alone_ns = evidence.trial.recording, evidence.trial.counters.get("alone.mean_ns")
     times = read_distribution(recording.distributions.ok_service) if recording else None
