@@ -71,9 +71,9 @@ REFUSED_BY_ASKED = Symptom(
     "refused by what it asks",
     Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, SHARE_CONNECTIONS),
     "{share:.0%} of its replies were {status}: its log says that what it asks takes no more connections"
-    "{error:; it has}",
+    "{error:, such as}",
     shared="most of its replies were {status}: its log says that what it asks takes no more connections"
-    "{error:; it has}",
+    "{error:, such as}",
     traits=Traits(cause="a limit on connections of what it asks, which refuses the others"),
 )
 """As of `MOSTLY_ERRORS`."""
@@ -91,7 +91,7 @@ _REFUSALS = ("502", "503", "504")
 _EXCEPTION = re.compile(
     r"^([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Exhausted|Full)\b: ?[ -~]*)", re.MULTILINE
 )
-_MOST_CHARACTERS, _LEAST_LINES = 100, 20
+_MOST_CHARACTERS, _LEAST_LINES = 160, 20
 # As PostgreSQL, PgBouncer, MySQL and Redis refuse a connection; a client's own pool has other words.
 _NO_MORE_CONNECTIONS = re.compile(
     r"too many (?:clients already|connections for (?:role|database))|connection slots are reserved"

@@ -36,6 +36,8 @@ _SAYS: Mapping[Agreement, str] = MappingProxyType(
         Agreement.SILENT: "A close look, in a trial of its own, neither confirms it nor speaks against it",
     }
 )
+# Of a page that is mostly on its way there and back when it is alone, nothing is known.
+_LEAST_AT_A_TIME = 0.5
 _TIMES = ("running_ns", "preempted_ns", "blocked_ns")
 
 
@@ -228,7 +230,7 @@ def _remarks(found: Diagnosis, at: str) -> Iterator[Text]:
 
 def _in_flight(found: Diagnosis, in_flight: float, at: str) -> Text:
     opened = text("{} requests were open at a time", Figure(in_flight, digits(1), at + pointer("in_flight")))
-    if found.at_a_time is not None:
+    if found.at_a_time is not None and found.at_a_time >= _LEAST_AT_A_TIME:
         worked = Figure(found.at_a_time, digits(1), at + pointer("at_a_time"))
         opened = text("{}, and it worked on {} of them (by how long one takes alone)", opened, worked)
     if found.slots is None:
