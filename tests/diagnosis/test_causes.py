@@ -164,6 +164,12 @@ def test_what_it_asks_that_takes_no_more_connections_is_the_answer_before_its_er
     assert concluded(trial).cause_kind is kind
 
 
+def test_a_page_that_is_not_there_is_none_that_what_it_asks_refused():
+    log = LogTail("psycopg2.OperationalError: FATAL:  sorry, too many clients already\n")
+    trial = replace(build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {"404": 120}}), log=log)
+    assert REFUSED_BY_ASKED not in kinds(trial)
+
+
 # A worker that is killed may answer with 500 first: then why it is replaced is the answer.
 @pytest.mark.parametrize(("workers", "kind"), [(60, WRONG_REPLIES), (50, MOSTLY_ERRORS)])
 def test_errors_of_workers_that_end_are_not_the_answer(workers, kind):
@@ -1073,10 +1079,21 @@ QUICK_AND_SLOW = [MS // 2] * 380 + [250 * MS] * 20
         ({"unread": 2}, None, False),
         ({"cores": 0.6}, None, False),
         ({"mean_ms": 12.5}, None, False),
+        ({"mean_ms": 6.0}, None, False),
         ({"times": [12 * MS] * 400}, None, False),
         ({"times": [MS // 20] * 380 + [20 * MS] * 20}, None, False),
     ],
-    ids=["stops", "slots", "few slots", "unread", "its CPU is busy", "a slow page", "all are slow", "short"],
+    ids=[
+        "stops",
+        "slots",
+        "few slots",
+        "unread",
+        "its CPU is busy",
+        "a slow page",
+        "half",
+        "all are slow",
+        "short",
+    ],
 )
 def test_a_server_whose_replies_are_quick_but_for_stops_of_all_stands_still(changes, slots, is_found):
     parts = {"times": QUICK_AND_SLOW, "alone_ms": 0.03, "mean_ms": 0.3, "in_flight": 5.2, **changes}
@@ -1086,6 +1103,14 @@ def test_a_server_whose_replies_are_quick_but_for_stops_of_all_stands_still(chan
         found = one(trial, STANDS_STILL, subject=record(slots=slots))
         assert found.numbers["mean_ns"] == pytest.approx(12.9 * MS, rel=0.01)
         assert concluded(trial, subject=record(slots=None)).cause_kind is STANDS_STILL
+
+
+def test_an_archive_that_counts_no_reply_divides_by_none():
+    trial = held_up(QUICK_AND_SLOW, 0.03, 5.2)
+    times = replace(trial.recording.distributions.ok_service, count=0)
+    found = replace(trial.recording.distributions, ok_service=times)
+    trial = replace(trial, recording=replace(trial.recording, distributions=found))
+    assert STANDS_STILL not in kinds(trial, subject=record(slots=None))
 
 
 @pytest.mark.parametrize(
@@ -1727,13 +1752,18 @@ def test_a_cpu_that_is_full_where_one_request_takes_as_long_as_many_is_full_of_s
         assert concluded(trial, subject=record(slots=None)).cause_kind is SPINS
 
 
+def test_requests_that_have_most_of_several_cpus_fill_them():
+    trial = unread_by(with_alone(1200, cores=15.9, cpus=tuple(range(16))), 48)
+    assert SPINS not in kinds(trial, subject=record(slots=None))
+
+
 def of_connections(count):
     return replace(CELL, workload=replace(CELL.workload, loop=build.ClosedLoop(count)))
 
 
 MANY, TEN = of_connections(30), of_connections(10)
 OLD, NEW = (worker(7),), (worker(8),)
-LOGGED = "1024 worker_connections are not enough\n"
+LOGGED = 20 * "1024 worker_connections are not enough\n"
 
 
 def closing(held, ok=40, ended=4000, name="eof", log="", rows=((), (), ()), part="server", **parts):
@@ -1754,6 +1784,7 @@ def closing(held, ok=40, ended=4000, name="eof", log="", rows=((), (), ()), part
         (closing((3, 3, 3), queued=127), MANY, Confidence.LIKELY),
         (closing((3, 3, 3), part="frontend"), MANY, Confidence.LIKELY),
         (closing((3, 3, 3), log=LOGGED), TEN, Confidence.CERTAIN),
+        (closing((3, 3, 3), log=LOGGED[:200]), MANY, Confidence.LIKELY),
         (closing((3, 3, 3)), TEN, None),
         (closing((3, 6, 3)), MANY, None),
         (closing((0, 0, 0)), MANY, None),
@@ -1765,8 +1796,17 @@ def closing(held, ok=40, ended=4000, name="eof", log="", rows=((), (), ()), part
         (closing((3, 3, 3), rows=(OLD, OLD, NEW)), MANY, None),
     ],
     ids=[
-        *("a cap", "its queue has room", "a frontend", "in its log", "few connections", "more at times"),
-        *("none", "all of them", "few ended", "it answers none", "refused", "a full queue", "a worker ended"),
+        *("a cap", "its queue has room", "a frontend", "in its log", "a few lines", "few connections"),
+        *(
+            "more at times",
+            "none",
+            "all of them",
+            "few ended",
+            "it answers none",
+            "refused",
+            "a full queue",
+            "a worker ended",
+        ),
     ],
 )
 def test_connections_that_are_closed_beyond_a_number_show_a_cap(trial, cell, sure):

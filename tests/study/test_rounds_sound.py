@@ -58,5 +58,7 @@ def test_two_rounds_are_too_few_and_who_took_the_others_is_said():
     taken = slices(3, counts=False, steal_ns=HALF_NS)
     each = [slices(5), [*slices(2), *taken]]
     assert why(each) == "too few rounds count: the hypervisor took the CPUs"
-    # Others may pass; a server that fails does not.
-    assert [one.passes for one in map(found, (each, [slices(5), slices(5, failed=9)]))] == [True, False]
+    # Others may pass; a server that fails, or is not idle between its turns, does not.
+    beside = slices(3, counts=False, neighbours_ns=HALF_NS)
+    lasting = [slices(5), slices(5, failed=9)], [slices(5), [*slices(2), *beside]]
+    assert [one.passes for one in map(found, (each, *lasting))] == [True, False, False]

@@ -31,7 +31,8 @@ _ENDED = ("reset", "eof")
 # Of the requests; looks; of what it holds: how much that may vary; of the connections, and how many of them
 # make it unlikely that a look finds as many by chance.
 _MOST, _LEAST_LOOKS, _FLAT, _FEWER, _LEAST_CONNECTIONS = 0.5, 3, 0.1, 0.8, 20
-_MOSTLY = 0.75
+# Of the looks; lines of its log: single ones may be of its start.
+_MOSTLY, _LEAST_LINES = 0.75, 20
 _IN_LOG = re.compile(r"worker_connections are not enough")
 
 
@@ -40,7 +41,7 @@ def closed_beyond(evidence: Evidence) -> list[Finding]:
     server held about the same number of connections at most looks, clearly fewer than there are, its queue
     had room, and no worker died.
 
-    Certain: its log says so. Of fewer than twenty connections only that shows it.
+    Certain: its log says so, again and again. Of fewer than twenty connections only that shows it.
     """
     recording, loop = evidence.trial.recording, evidence.cell.workload.loop
     if recording is None or not isinstance(loop, ClosedLoop) or not evidence.is_ok:
@@ -48,7 +49,7 @@ def closed_beyond(evidence: Evidence) -> list[Finding]:
     ended = sum(recording.account.others.get(name) or 0 for name in _ENDED)
     if not recording.account.ok or ended <= _MOST * recording.completed.all or _explained(evidence):
         return []
-    is_logged = bool(_IN_LOG.search(evidence.trial.log.text))
+    is_logged = len(_IN_LOG.findall(evidence.trial.log.text)) >= _LEAST_LINES
     held = _held(evidence)
     if held is None or held > _FEWER * loop.connections:
         return []

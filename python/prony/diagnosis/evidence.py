@@ -65,9 +65,12 @@ class Evidence:
         """How long it was from the window's first sample to its last; 0 without one."""
         return window_length_ns(self.samples)
 
-    def mean_gauge(self, name: str) -> float | None:
-        """Return the mean of a gauge over the looks of the window that have it; None: none has."""
-        seen = [one.gauges[name] for one in self.samples if name in one.gauges]
+    @property
+    def unread(self) -> float | None:
+        """On how many connections lay a request that the server had not read, on average over the looks of
+        the window; None: not looked at.
+        """
+        seen = [one.gauges["unread.server"] for one in self.samples if "unread.server" in one.gauges]
         return fmean(seen) if seen else None
 
     @property

@@ -288,7 +288,7 @@ def _unread(evidence: Evidence, usage: Consumption) -> list[Finding]:
     """Return a finding when most open requests lay unread, its CPUs were idle, and it has one thread in each
     process that is in a call at each look: a program that waits for a child is a shell.
     """
-    unread, looks = _mean_unread(evidence), evidence.trial.counters.get("threads.looks", 0)
+    unread, looks = evidence.unread, evidence.trial.counters.get("threads.looks", 0)
     if unread is None or usage.slots is not None or looks < _LEAST_LOOKS or usage.contended:
         return []
     if unread < max(_MOSTLY_UNREAD * usage.in_flight, _LEAST_LYING):
@@ -327,10 +327,10 @@ def _held_up(evidence: Evidence, usage: Consumption) -> list[Finding]:
     """
     recording, alone_ns = evidence.trial.recording, evidence.trial.counters.get("alone.mean_ns")
     times = read_distribution(recording.distributions.ok_service) if recording else None
-    if recording is None or alone_ns is None or not times or not times.histogram or not _is_half_idle(usage):
+    if alone_ns is None or not times or not times.histogram or not times.count or not _is_half_idle(usage):
         return []
     at_a_time, mean_ns = usage.carried_per_s * seconds(alone_ns), (times.sum_ns or 0) / times.count
-    is_read = (_mean_unread(evidence) or 0.0) <= _LEAST_UNREAD * usage.in_flight
+    is_read = (evidence.unread or 0.0) <= _LEAST_UNREAD * usage.in_flight
     waiting = usage.in_flight / max(at_a_time, 1.0)
     if not is_read or waiting < _LEAST_WAITING or mean_ns < _LEAST_HELD_NS:
         return []
@@ -353,11 +353,6 @@ def _is_half_idle(usage: Consumption) -> bool:
     queued = usage.in_flight > (usage.slots or usage.in_flight)
     busy = max(usage.shares.get(Resource.CPU, 1.0), usage.shares.get(Resource.GENERATOR, 0.0))
     return not queued and not usage.contended and busy <= _HALF
-
-
-def _mean_unread(evidence: Evidence) -> float | None:
-    """Return how many connections had a request that nobody had read; None: not looked at."""
-    return evidence.mean_gauge("unread.server")
 
 
 def is_known(evidence: Evidence) -> bool:
@@ -413,7 +408,7 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
     if _fills_threads(evidence, usage) or _is_named_pool(evidence, at_a_time):
         return POOL_THREADS, {}, _blocks(usage)
     if processes := _filled_processes(evidence, usage):
-        numbers = {"processes": float(processes), "unread": _mean_unread(evidence) or 0.0}
+        numbers = {"processes": float(processes), "unread": evidence.unread or 0.0}
         return PROCESSES_BUSY, numbers, {}
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
         numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
@@ -457,7 +452,7 @@ def _filled_processes(evidence: Evidence, usage: Consumption) -> int | None:
     """Return how many processes of one thread worked, where these are as many as it worked on requests and
     the others lay unread; None: they are not. A master does little beside them.
     """
-    at_a_time, unread = usage.at_a_time or 0.0, _mean_unread(evidence) or 0.0
+    at_a_time, unread = usage.at_a_time or 0.0, evidence.unread or 0.0
     if usage.slots is not None or unread < _MOSTLY_UNREAD * (usage.in_flight - at_a_time):
         return None
     rows: dict[object, list[ProcessRow]] = {}
@@ -520,7 +515,7 @@ def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
     least, most = (share * processes for share in _ONE_EACH)
     if usage.slots is not None or not least <= (usage.at_a_time or 0.0) <= most:
         return False
-    if (_mean_unread(evidence) or 0.0) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
+    if (evidence.unread or 0.0) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
         return True
     if counters.get("threads.looks", 0) < _LEAST_LOOKS:
         return False

@@ -44,7 +44,7 @@ def spinning(evidence: Evidence) -> list[Finding]:
     alone_ns = evidence.trial.counters.get("alone.service_ns")
     if usage is None or alone_ns is None or not usage.page_cpu_ns or not evidence.is_ok:
         return []
-    cpu, unread = usage.shares.get(Resource.CPU, 0.0), evidence.mean_gauge("unread.server") or 0.0
+    cpu, unread = usage.shares.get(Resource.CPU, 0.0), evidence.unread or 0.0
     few = usage.in_flight < _LEAST_IN_FLIGHT or unread < _MOSTLY_UNREAD * usage.in_flight
     times = alone_ns / usage.page_cpu_ns
     if cpu < _FULL or few or not usage.has_each_alone or times < _LEAST_TIMES:
