@@ -209,14 +209,17 @@ def _knob(finding: Finding, at: str) -> Text:
     return text("its setting is {}, now {}", Name(knob.name), now)
 
 
-def cause_note(finding: Finding, at: str) -> Text:
-    """Return what a finding means, what to try, and what would confirm it. ``at``: of the finding."""
+def cause_note(finding: Finding, sure: Confidence, at: str) -> Text:
+    """Return what a finding means, and what to do: of a certain one the cure, of another one first what shows
+    whether it is so. ``at``: of the finding.
+    """
     advice, knob, meaning = advice_words(finding, at), _knob(finding, at), finding.kind.meaning
-    tried = text("{} ({})", advice, knob) if knob else advice
-    parts: list[Part] = [text("Means: {}.", meaning.consequence.words)]
-    parts += [text("Try: {}.", tried)] if advice else []
-    parts += [text("To confirm: {}.", meaning.experiment.words)]
-    return joined(parts, by=" ")
+    cure, means = text("{} ({})", advice, knob) if knob else advice, meaning.consequence.words
+    if sure is Confidence.CERTAIN:
+        parts = [text("Means: {}.", means), text("Try: {}.", cure) if advice else EMPTY]
+        return joined([*filter(bool, parts), text("To confirm: {}.", meaning.experiment.words)], by=" ")
+    parts = [text("Would mean: {}.", means), text("Test it: {}.", meaning.experiment.words)]
+    return joined([*parts, text("If that is so: {}.", cure)] if advice else parts, by=" ")
 
 
 # --- findings of several subjects -------------------------------------------------------------------------
@@ -269,7 +272,8 @@ def _note(found: Placed) -> Text:
     diagnosis, at = found
     if diagnosis.cause is None:
         return EMPTY
-    return text(" {}", cause_note(diagnosis.cause.finding, at + pointer("cause", "finding")))
+    finding = diagnosis.cause.finding
+    return text(" {}", cause_note(finding, diagnosis.confidence, at + pointer("cause", "finding")))
 
 
 def placed(alike: Alike, group: int) -> list[Placed]:

@@ -246,7 +246,7 @@ def _note(one: Frequent, trials: int, at: str) -> Text:
 
 
 def _meaning(one: Frequent, at: str) -> Text:
-    return cause_note(one.finding, at + pointer("finding"))
+    return cause_note(one.finding, one.finding.confidence, at + pointer("finding"))
 
 
 def _seen(one: Frequent, trials: int, at: str) -> Text:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Set
 
 from prony.core.metrics import METRICS
 from prony.core.units import SECOND_NS, seconds
+from prony.diagnosis.evidence import Confidence
 from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.figures.summary import CellSummary, Estimate
 from prony.model.workload import OpenLoop, Pacing
@@ -219,7 +220,8 @@ def _finding_notes(reading: StudyResults) -> Iterator[Text]:
     ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
     for k, alike in enumerate(reading.shared_findings):
         advice = advice_words(alike.finding, pointer("findings", alike.found[0]))
-        added = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
+        offer = " Advice: {}." if alike.finding.confidence is Confidence.CERTAIN else " If that is so: {}."
+        added = text(offer, advice) if advice and str(advice) not in advised else EMPTY
         advised.add(str(advice))
         often = often_words(alike, pointer("shared_findings", k))
         yield text("{}: {}{}.{}", _whose(alike, ran), found_words(alike), often, added)
