@@ -20,11 +20,11 @@ def test_the_cases_are_those_that_were_frozen() -> None:
 
 def test_half_of_the_first_cases_is_sealed_and_later_sets_are_as_large() -> None:
     parts = sorted(case["half"] for case in CASES.values())
-    assert parts == sorted(["open", "sealed", "second", "third", "fourth", "fifth"] * 30)
+    assert parts == sorted(["open", "sealed", "second", "third", "fourth", "fifth", "sixth"] * 30)
 
 
 @pytest.mark.parametrize(
-    ("half", "without_fault"), [("second", 5), ("third", 6), ("fourth", 6), ("fifth", 6)]
+    ("half", "without_fault"), [("second", 5), ("third", 6), ("fourth", 6), ("fifth", 6), ("sixth", 6)]
 )
 def test_a_later_set_has_cases_without_a_fault_and_counter_tests(half: str, without_fault: int) -> None:
     cases = [case for case in CASES.values() if case["half"] == half]

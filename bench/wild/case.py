@@ -34,6 +34,7 @@ PARTS = {
     "third": "third set",
     "fourth": "fourth set",
     "fifth": "fifth set",
+    "sixth": "sixth set",
 }
 """What `half` of a case may be, and how it is named in what is published."""
 

@@ -1,0 +1,3 @@
+module example.org/notify
+
+go 1.21

@@ -1,0 +1,3 @@
+module example.org/recipes
+
+go 1.21

@@ -1,0 +1,2 @@
+create index on six_accounts (lower(email));
+analyze six_accounts;
