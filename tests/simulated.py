@@ -34,8 +34,10 @@ is rounded to steps of two and a half deviations."""
 ONE_BAD = ("one: 10 % x10", "one: 30 % x10", "one: 10 % +3", "one: 30 % +3", "one block in ten x10")
 """Trials of one subject that are ten times as noisy, or later by three standard deviations; noisy blocks."""
 
-LOST = ("10 % lost", "30 % lost", "slow ones lost")
-"""Trials that are missing by chance, or because they are among the slowest tenth."""
+LOST = ("10 % lost", "30 % lost", "slow ones lost", "one noisy lost")
+"""Trials that are missing by chance, because they are among the slowest tenth, or all but five of a subject
+that is three times as noisy as the others.
+"""
 
 
 def noise(rng, shape, size):
@@ -72,6 +74,10 @@ def studies(rng, shape, count, blocks, subjects):
     found = noise(rng, "normal", size)
     if shape in ONE_BAD:
         return _one_bad(rng, shape, found)
+    if shape == "one noisy lost":
+        found[:, :, 0] *= 3
+        found[:, 5:, 0] = np.nan
+        return found
     if shape in LOST:
         lost = found > 1.2816 if "slow" in shape else rng.random(size) < float(shape.split()[0]) / 100
         return np.where(lost, np.nan, found)

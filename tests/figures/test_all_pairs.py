@@ -142,7 +142,8 @@ def by_hand(table):
     pooled = sum(own[pair] * one for pair, one in variances.items()) / max(1, sum(own.values()))
     found = {}
     for pair, one in known.items():
-        weighs = min(weight, max(0, most - own[pair])) if subjects > 2 else 0
+        weighs = min(weight, max(0, most - own[pair])) * (own[pair] / max(own.values())) ** 2
+        weighs = weighs if subjects > 2 else 0
         freedom = weighs + own[pair]
         likely = max(variances[pair], pooled / 2 ** own[pair]) / (stats.chi2.ppf(0.01, own[pair]) / own[pair])
         variance = (weighs * min(usual, likely) + own[pair] * variances[pair]) / freedom
@@ -296,6 +297,12 @@ def test_of_equal_subjects_with_the_leader_chosen_from_the_data_few_studies_sepa
     else:
         found = simulated.studies(rng, shape, count, blocks, subjects)
     assert judged(0.1 * found).shown() <= most(count)
+
+
+def test_a_noisy_subject_with_few_blocks_is_not_taken_for_as_quiet_as_the_others():
+    # With the weight of all blocks for what is usual, 11.9 of 100 studies separated it.
+    found = simulated.studies(np.random.default_rng(12), "one noisy lost", 1000, 40, 8)
+    assert judged(0.1 * found).shown() <= most(1000)
 
 
 @pytest.mark.parametrize("blocks", [5, 10, 20])

@@ -156,7 +156,8 @@ def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "t
     takes from it, and s^2 its variance, e = s^2 / (1 - c) less trigamma((n - 1) / 2), which is what s^2 would
     be if pairs were alike, c the mean correlation of two pairs' variances. It is exp(m), and weighs
     d = (1 + sqrt(1 + 2 e)) / e, at most the degrees of freedom that the other subjects have; all of them
-    where e is not above 0.
+    where e is not above 0. Of a pair with fewer blocks than others it is d times the square of its share: who
+    lost blocks may be noisier than those that lost none.
     """
     import numpy as np
     from scipy.special import chdtri, digamma, polygamma
@@ -183,7 +184,8 @@ def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "t
     some = used | ~used.any(axis=-1, keepdims=True)
     middle = np.nanmedian(np.where(some, logs, np.nan), axis=-1, keepdims=True)
     usual: Floats = np.where(pooled > 0, np.exp(np.fmin(mean, middle)), 0.0)
-    return usual, np.minimum(weight, most)
+    whole = own / np.maximum(own.max(axis=-1, keepdims=True), 1)
+    return usual, np.minimum(weight, most) * whole**2
 
 
 # --- the studentised range --------------------------------------------------------------------------------
