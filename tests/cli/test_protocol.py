@@ -293,6 +293,14 @@ def test_the_whole_command_is_printed_at_the_start_and_at_an_interruption(run):
     assert "s3cret" not in done.err
 
 
+def test_the_command_for_another_archive_has_neither_this_one_nor_secrets(run):
+    own = (*APP, "--env", "TOKEN=s3cret")
+    for out in (OUT, ("--out=out.prony",)):
+        run(*own, *out)
+        typed = shlex.join(["prony", "run", *own, "--no-html"])
+        assert run.task.command == typed.replace("s3cret", "...")
+
+
 def test_a_printed_command_names_the_archive_that_nobody_typed(run, folder):
     done = run(*APP)
     (made,) = folder.glob("*.prony")

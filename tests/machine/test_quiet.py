@@ -33,7 +33,7 @@ def test_on_a_quiet_machine_it_looks_once():
     patience = Patience(look=look)
     assert patience.wait(LOAD, listener)
     assert (asked, listener.said, patience.left_s) == ([0.25], [], 60.0)
-    assert patience.in_vain() is None
+    assert patience.in_vain("prony run two.toml") is None
 
 
 def test_a_burst_is_waited_for_and_named():
@@ -55,7 +55,10 @@ def test_a_machine_that_is_never_quiet_costs_ten_seconds_a_trial_and_sixty_in_al
         waited.append(sum(asked[before:]))
     # Each trial is looked at, also once nothing is left to wait.
     assert waited == [10.25] * 6 + [0.25] * 2
-    assert patience.in_vain().startswith("other programs took the CPUs (cc1)")
+    assert patience.in_vain("prony run two.toml") == (
+        "other programs took the CPUs (cc1): close them, and for exact figures type: `prony run two.toml`"
+    )
+    assert patience.in_vain("").endswith("for exact figures type the command again")
 
 
 def test_no_trial_is_waited_for_longer_than_it_takes():

@@ -25,6 +25,7 @@ from prony.model.facts import (
     FoundRate,
     HotCode,
     HotSpot,
+    OtherProgram,
     RateBoundary,
     RateStep,
     RateTest,
@@ -82,7 +83,10 @@ def disturbed(path):
         "ListenDrops": 1300,
         "softnet.dropped": 7,
         "subject.cpu_ns": 400_000_000,
+        "prony.cpu_ns": 0,
+        **{"cpus.busy_ns": 10**9, "cpus.interrupts_ns": 0, "cpus.idle_ns": 10**9, "cpus.steal_ns": 0},
     }
+    others = OtherProgram("cc1plus", 0.25), OtherProgram("chromium", 0.0467)
     with build.create(path, build.Plan("study", "", "", "quick", cells, 5, 1), build.FINGERPRINT) as writer:
         for block in range(5):
             for k, cell in enumerate(cells):
@@ -94,10 +98,11 @@ def disturbed(path):
                 counted = build.trial(
                     cell, block, k, values, counters=counters, limited=build.BUSY, attempt=2
                 )
-                writer.append(replace(counted, facts=replace(counted.facts, code=CODE)))
+                writer.append(replace(counted, facts=replace(counted.facts, code=CODE, others=others)))
         # Of two more blocks nothing counts.
         for block in (5, 6):
-            writer.append(spoilt(build.trial(cells[0], block, 0, []), block / 10))
+            writer.append(spoilt(build.trial(cells[0], block, 0, [], counters=counters), block / 10))
+        writer.record_facts(RunFacts(command="prony run two.toml"))
         writer.finish(build.RunStatus.FINISHED)
     return path
 

@@ -325,10 +325,13 @@ def test_a_server_of_one_thread_is_told_from_one_of_several(measure, server, lea
 # --- the machine ------------------------------------------------------------------------------------------
 
 
-def test_other_programs_on_the_cpus_are_told_and_make_a_trial_invalid(measure):
+def test_other_programs_on_the_cpus_are_told_and_make_a_trial_invalid(measure, folder):
     burn = "while :; do :; done"
+    # A process is called as the file that it was started from.
+    named = folder / "someones_film"
+    named.symlink_to(Path(shutil.which("sh")).resolve())
     others = [
-        subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", burn]) for cpu in os.sched_getaffinity(0)
+        subprocess.Popen(["taskset", "-c", str(cpu), named, "-c", burn]) for cpu in os.sched_getaffinity(0)
     ]
     try:
         (*_, trial), said = measure(
@@ -343,3 +346,8 @@ def test_other_programs_on_the_cpus_are_told_and_make_a_trial_invalid(measure):
     assert other_load(trial.counters) > 0.5
     assert environment_fault(trial).kind is FaultKind.OTHER_LOAD
     assert "other programs ran on its CPUs" in said
+    # Others may run here, too.
+    used = {one.name: one.share for one in trial.facts.others}
+    assert used["someones_film"] > 0.1
+    assert sum(used.values()) <= other_load(trial.counters) + 0.15
+    assert re.search("For figures without other programs close .*someones_film.*, then type: prony run", said)

@@ -13,7 +13,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.core.errors import EngineError, FailureStage, HostError
 from prony.figures.statistics.compare import Verdict
 from prony.machine.fingerprint import fingerprint
-from prony.model.facts import Floor, RateStep, SearchPart
+from prony.model.facts import Floor, OtherProgram, RateStep, SearchPart
 from prony.model.plan import Design, Precision
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok, RunStatus, TrialRole
 from prony.model.workload import OpenLoop
@@ -119,6 +119,21 @@ def test_what_is_a_bound_already_is_repeated_only_once_the_machine_is_quiet(
     world.measure(replace(world.study(), force=force))
     own = [trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (0, 2)]
     assert len(own) == attempts
+
+
+def test_the_end_of_a_run_names_who_disturbed_its_windows_and_the_command_to_type_then(world, monkeypatch):
+    seen = (OtherProgram("cc1plus", 0.24), OtherProgram("chromium", 0.06))
+    monkeypatch.setattr("prony.study.trial.OtherPrograms.programs", lambda _: seen)
+    world.faults = {(0, 2, 0): Fault(FaultKind.OTHER_LOAD, share=0.3)}
+    world.measure(replace(world.study(), command="prony run two.toml"))
+    assert world.listener.notices[-1] == (
+        "other programs took the CPUs (cc1plus, chromium): close them, and for exact figures type: "
+        "`prony run two.toml`"
+    )
+    (repeat,) = [one for one in world.listener.notices if "repeated" in one]
+    assert repeat.endswith("server and generator (cc1plus 24%, chromium 6%)")
+    assert trials_of(world)[0].facts.others == seen
+    assert facts_of(world).command == "prony run two.toml"
 
 
 def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):

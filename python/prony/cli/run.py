@@ -34,7 +34,7 @@ from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOpt
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
-from prony.cli.variables import check_variables, refuse_masked, variables
+from prony.cli.variables import again_command, check_variables, refuse_masked, variables
 from prony.core.errors import ExitCode, UsageError
 from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
@@ -261,6 +261,8 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
         requests=requests.open_files,
+        # What the other side of `--target` is asked, nobody types.
+        command="" if fleet and fleet.pipe else again_command(),
     )
 
 

@@ -1,6 +1,5 @@
 """Tries one setting of a server: before and after, in fresh blocks of an ordinary study of two cells."""
 
-import shlex
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from prony.cli.flat import option
 from prony.cli.options import write_answer
 from prony.cli.run_checks import archive_to_write, cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
-from prony.cli.variables import typed_line, whole_command
+from prony.cli.variables import again_command, whole_command
 from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -144,10 +143,4 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
 
 def _more(attempt: Attempt) -> str:
     """Return the command that was typed, with twice as many pairs, for a new archive."""
-    words = shlex.split(typed_line())
-    for name in ("--pairs", "--out"):
-        if name in words:
-            place = words.index(name)
-            del words[place : place + 2]
-        words = [word for word in words if not word.startswith(f"{name}=")]
-    return shlex.join([*words, "--pairs", str(2 * attempt.pairs)])
+    return f"{again_command('--pairs')} --pairs {2 * attempt.pairs}"

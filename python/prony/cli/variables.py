@@ -88,6 +88,17 @@ def whole_command(out: Path) -> str:
     return typed if is_named else f"{typed} {shlex.join(['--out', str(out)])}"
 
 
+def again_command(*more: str) -> str:
+    """Return the typed command line without secrets, for a new archive, and without the options ``more``."""
+    words = shlex.split(typed_line())
+    for name in ("--out", *more):
+        if name in words:
+            place = words.index(name)
+            del words[place : place + 2]
+        words = [word for word in words if not word.startswith(f"{name}=")]
+    return shlex.join(words)
+
+
 def refuse_masked(pairs: Sequence[str], headers: Sequence[str]) -> None:
     """Refuse a printed command that was typed as it stands: it has `...` in the place of secrets.
 

@@ -30,9 +30,9 @@ OTHERS_RAN_BESIDE_GENERATOR = Symptom(
 """``share``: of the time of the trial's CPUs; on those that the generator has alone."""
 
 
-# Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
-# runs.
-_MOST = 0.05
+# The kernel's two accounts differ by up to 3 % of it where nothing else runs.
+LEAST_OTHERS = 0.05
+"""Of the time of all CPUs of the trial: where other programs used no more, they are not spoken of."""
 # Of the window: threads that were ready for less of it, all together, did not miss what others used.
 _LEAST_READY = 0.01
 
@@ -42,11 +42,11 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     both kinds, where each is as much. What ran on the server's is a share of their time alone.
     """
     share = other_load(evidence.trial.counters)
-    if isinstance(share, Missing) or share <= _MOST:
+    if isinstance(share, Missing) or share <= LEAST_OTHERS:
         return []
     beside = load_beside_generator(evidence.trial)
     shares = {OTHERS_RAN: share - beside, OTHERS_RAN_BESIDE_GENERATOR: beside}
-    found = {kind: part for kind, part in shares.items() if part > _MOST}
+    found = {kind: part for kind, part in shares.items() if part > LEAST_OTHERS}
     # Less than that on both: where more of it was, which may be the accounts' difference.
     most = max(shares, key=lambda kind: shares[kind])
     sure = Confidence.LIKELY if found and _had_to_wait(evidence) else Confidence.POSSIBLE

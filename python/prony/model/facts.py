@@ -201,6 +201,7 @@ class RunFacts:
 
     ``left_out``: by a cell's id, why its generator is not here or cannot make its load. ``generator``: the
     load engine's calibration on the machine. ``forced``: the user accepts figures that may not be valid.
+    ``command``: what to type for the same study in a new archive, without secrets; empty: not known.
     """
 
     stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
@@ -208,6 +209,7 @@ class RunFacts:
     left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     generator: GeneratorFitness | None = field(default=None, metadata=OPTIONAL)
     forced: bool = field(default=False, metadata=OPTIONAL)
+    command: str = field(default="", metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 
@@ -353,14 +355,25 @@ class AskedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherProgram:
+    """A program that used CPU time in a window: none of the subject's, of those that it asks, of Prony's."""
+
+    name: str
+    """Of its processes."""
+    share: float
+    """Of the time of the trial's CPUs (0 to 1), wherever on the machine it ran."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialFacts:
     """What was learnt of a trial's sandbox and surroundings.
 
     ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
     ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
     it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up. ``close``: of a close
-    look, what it saw. ``asked``: programs of this machine that the subject asks. ``code``: where its CPU
-    went; null where it was not at the limit of its CPU, or nobody looked.
+    look, what it saw. ``asked``: programs of this machine that the subject asks. ``others``: the busiest of
+    the other programs, the busiest first. ``code``: where its CPU went; null where it was not at the limit of
+    its CPU, or nobody looked.
     """
 
     strays: int | None = field(default=None, metadata=OPTIONAL)
@@ -369,6 +382,7 @@ class TrialFacts:
     pilot: PilotStep | None = field(default=None, metadata=OPTIONAL)
     close: CloseView | None = field(default=None, metadata=OPTIONAL)
     asked: tuple[AskedProgram, ...] = field(default=(), metadata=OPTIONAL)
+    others: tuple[OtherProgram, ...] = field(default=(), metadata=OPTIONAL)
     code: HotCode | None = field(default=None, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 

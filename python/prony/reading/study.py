@@ -51,6 +51,7 @@ from prony.reading.checks import (
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import SharedFinding, SubjectFinding, merged, shared
 from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of, with_unequal_work
+from prony.reading.others import BesideOthers, Disturbers, beside_others, disturbers_of
 from prony.reading.saturation import Confirmed, Curve, confirmed_rates, curves
 from prony.reading.senders import Sender, WarmUp, senders, warm_ups
 from prony.reading.sweeps import Sweep, sweeps_of
@@ -140,6 +141,8 @@ class StudyResults:
     """What limits the subject, by the id of a cell."""
     sweeps: tuple[Sweep, ...] = ()
     """What settings do, where subjects differ in them on purpose."""
+    others: Disturbers | None = None
+    """Other programs that used the CPUs meanwhile; null: none did, or that was not counted."""
     machines: tuple[Sender, ...] = ()
     """The generators of loads that came from several machines, or from another one than the server's."""
 
@@ -371,6 +374,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     looks: dict[tuple[int, int], PilotStep] = {}
     closely: dict[int, Evidence] = {}
     asked: dict[tuple[str, str, str], AskedProgram] = {}
+    beside: dict[tuple[int, int], BesideOthers | None] = {}
     for record in trials:
         trial = record.trial
         taken.append(replace(figures(trial), session=session(record)))
@@ -380,6 +384,8 @@ def read(  # noqa: PLR0913 - what an archive holds
             tried[trial.cell_id, trial.block] = step
         if trial.role is TrialRole.PILOT and trial.facts.pilot is not None:
             looks[trial.cell_id, trial.block] = trial.facts.pilot
+        if trial.role in (TrialRole.SUBJECT, TrialRole.FIND_RATE):
+            beside[trial.cell_id, trial.block] = beside_others(trial)
         close = trial.facts.close
         if trial.role is TrialRole.CONFIRMATION and close is not None and close.cell_id in own_cells:
             closely[close.cell_id] = Evidence(own_cells[close.cell_id], trial)
@@ -401,6 +407,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         findings=merged((one.subject, one.observed.findings) for one in diagnosed.values()),
         diagnoses=diagnoses,
         asked=tuple(asked.values()),
+        others=disturbers_of(beside.values(), (run.facts.command for run in reversed(runs))),
         tried=tuple(tried.values()),
         warm_ups=warm_ups(plan, looks),
     )

@@ -32,6 +32,7 @@ from prony.report.sections.brief_table import brief_table, shared_app
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
+from prony.report.sections.others import again_blocks
 from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
 from prony.report.sections.tls import agreed_in_all
@@ -214,6 +215,7 @@ def brief_sections(reading: StudyResults, space: Space = Space()) -> tuple[Secti
         Section("", lead, _ANSWER_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
         Section("", (*_elsewhere(reading, brief, space), remarks), _REMARK_LINES),
+        Section("", tuple(again_blocks(reading))),
         Section("", tuple(_start(reading, brief.group.answer.leader))),
     )
     return tuple(one for one in sections if one.blocks)
@@ -228,6 +230,7 @@ def _found(reading: StudyResults, space: Space) -> tuple[Section, ...]:
         Section("", (*warnings(reading), *blocks)),
         *((table,) if table else ()),
         Section("", (remarks,), _REMARK_LINES),
+        Section("", tuple(again_blocks(reading))),
         Section("", tuple(_start(reading, first))),
     )
     return tuple(one for one in sections if one.blocks)

@@ -15,6 +15,7 @@ from prony.report.sections.generators import senders_section
 from prony.report.sections.grid import detailed, grid, saturations
 from prony.report.sections.head import differences, head
 from prony.report.sections.notes import notes
+from prony.report.sections.others import others_section
 from prony.report.sections.paths import path_sections
 from prony.report.sections.processes import listeners, processes
 from prony.report.sections.rates import rates
@@ -63,6 +64,7 @@ def _remarks(reading: StudyResults) -> Iterator[Section | None]:
     if not reading.is_search:
         yield limits_of_each(reading)
     yield senders_section(reading)
+    yield others_section(reading)
     yield notes(reading)
 
 

@@ -12,6 +12,7 @@ from random import Random
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.loader import Catalog
+from prony.core.safe_text import shortened
 from prony.core.units import SECOND_NS, seconds
 from prony.core.users import RunAs
 from prony.engine.registry import Means, open_engine
@@ -24,7 +25,7 @@ from prony.model.launch import Launch, Readiness
 from prony.model.plan import Cell
 from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
 from prony.model.subject import Subject
-from prony.model.trial import Trial, TrialRole
+from prony.model.trial import FaultKind, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.plan.order import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.sandbox import open_sandbox
@@ -49,7 +50,7 @@ _NAMED = 3
 @dataclass(slots=True)
 class Patience:
     """How long a study still waits for quiet, all trials together. ``look``: watches the machine so long.
-    ``busiest``: the programs for which it waited in vain, by name, with how often.
+    ``busiest``: the programs for which it waited in vain, or that disturbed a trial, by name, with how often.
     """
 
     left_s: float = _MOST_OF_STUDY_S
@@ -72,14 +73,18 @@ class Patience:
             self.busiest.update(seen.busiest)
         return not _is_busy(seen)
 
-    def in_vain(self) -> str | None:
-        """Return which programs took the CPUs, and what to do about it; None: none did."""
+    def note(self, trial: Trial) -> None:
+        """Remember which programs disturbed a trial."""
+        if trial.fault is not None and trial.fault.kind is FaultKind.OTHER_LOAD:
+            self.busiest.update(one.name for one in trial.facts.others)
+
+    def in_vain(self, command: str) -> str | None:
+        """Return which programs took the CPUs, and what to type once they are closed; None: none did."""
         if not self.busiest:
             return None
-        names = ", ".join(name for name, _ in self.busiest.most_common(_NAMED))
-        return (
-            f"other programs took the CPUs ({names}): end them, and type the command again for exact figures"
-        )
+        names = ", ".join(shortened(name) for name, _ in self.busiest.most_common(_NAMED))
+        again = f": `{command}`" if command else " the command again"
+        return f"other programs took the CPUs ({names}): close them, and for exact figures type{again}"
 
 
 def _length_s(load: Workload) -> float:

@@ -19,10 +19,10 @@ from functools import partial
 from prony.core.units import format_duration, seconds
 from prony.figures.validity import in_words
 from prony.model.plan import Cell, Plan
-from prony.model.trial import Fault, Trial, TrialRole
+from prony.model.trial import FaultKind, Trial, TrialRole
 from prony.plan.order import Position, Turn, again, block_turns
 from prony.study.bench import StudyBench, measure
-from prony.study.ledger import Ledger
+from prony.study.ledger import ArchivedTrial, Ledger
 from prony.study.task import StudyListener
 
 Judge = Callable[[Trial], Trial]
@@ -59,7 +59,7 @@ def run_turns(
         now = [again(turn, position + place) for place, turn in enumerate(disturbed)]
         position += len(disturbed)
         if disturbed:
-            listener.notice(_repeats(len(disturbed), ledger.entries[disturbed[0].key].fault))
+            listener.notice(_repeats(len(disturbed), ledger.entries[disturbed[0].key]))
 
 
 def _to_repeat(
@@ -83,9 +83,12 @@ def _suffices(turn: Turn, ledger: Ledger) -> bool:
     return is_of_use and ledger.entries[turn.key].is_bounded
 
 
-def _repeats(count: int, fault: Fault | None) -> str:
+def _repeats(count: int, first: ArchivedTrial) -> str:
     trials = "a trial is" if count == 1 else f"{count} trials are"
-    return f"{trials} repeated at the block's end: {fault and in_words(fault)}"
+    fault, others = first.fault, first.facts.others
+    named = ", ".join(f"{one.name} {one.share:.0%}" for one in others)
+    by = f" ({named})" if named and fault and fault.kind is FaultKind.OTHER_LOAD else ""
+    return f"{trials} repeated at the block's end: {fault and in_words(fault)}{by}"
 
 
 def _run_turn(
@@ -96,6 +99,7 @@ def _run_turn(
         bench.patience.wait(turn.cell.workload, listener)
     listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
     trial = measure(bench, turn, listener)
+    bench.patience.note(trial)
     trial = judge(trial) if judge else trial
     ledger.append(trial)
     listener.trial_ended(turn.cell, trial)

@@ -103,6 +103,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             left_out={str(number): reason for number, reason in absent.items()},
             generator=fitness,
             forced=study.force,
+            command=study.command,
         )
         writer.record_facts(began)
         sharing = None if plan.sandbox.listen else calibrated_sharing(placement, listener)
@@ -116,7 +117,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             compare_replies(bench, listener)
             first_look(bench, listener)
         writer.record_facts(_measured(bench, ledger, earlier, listener, began))
-        if disturbed := bench.patience.in_vain():
+        if disturbed := bench.patience.in_vain(study.command):
             listener.notice(disturbed)
         writer.finish(RunStatus.FINISHED)
 

@@ -52,7 +52,7 @@ class Study:
     holds a part of the study. ``before_each``: the words of a command that runs before each trial of a user's
     app, in its folder; empty: none. ``fitness``: the load engine's calibration on a machine, null where there
     is none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
-    in a file.
+    in a file. ``command``: what to type for the same study in a new archive; empty: nobody types it.
     """
 
     plan: Plan
@@ -72,6 +72,7 @@ class Study:
     fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
     fleet: Fleet | None = None
     requests: RequestDescriptors = field(default_factory=dict)
+    command: str = ""
 
 
 class StudyListener(Protocol):

@@ -46,6 +46,7 @@ from prony.sandbox.watch.kernel import (
 from prony.sandbox.watch.listeners import ListenerGauges, WaitingPorts, Watched, WorkerConnections
 from prony.sandbox.watch.machine import frequency_gauge, memory_gauge
 from prony.sandbox.watch.native import CompiledSource
+from prony.sandbox.watch.others import OtherPrograms
 from prony.sandbox.watch.partners import DownstreamGauges, KnownPrograms, Partners
 from prony.sandbox.watch.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.sandbox.watch.sock_diag import SockDiag
@@ -250,7 +251,8 @@ def _load(
     asked = _asked(task, subject)
     others = _downstream(task, subject, asked)
     frequency = frequency_gauge(task.placement.server_cpus)
-    gauges: tuple[Gauges, ...] = (listeners, frequency, memory_gauge(), others)
+    programs = _other_programs(task, subject, asked)
+    gauges: tuple[Gauges, ...] = (listeners, frequency, memory_gauge(), others, programs)
     beside = asked.beside if asked else tuple
     source = CompiledSource(subject.tree_pid)
     processes = ProcessMonitor(source, mains, task.placement, gauges, beside)
@@ -308,6 +310,7 @@ def _load(
                 listeners=tuple(listeners.usage()),
                 close=_close_view(task.cell.id, close),
                 asked=asked.programs() if asked else (),
+                others=programs.programs(),
             )
             for each in gauges:
                 evidence.missing |= each.missing()
@@ -376,6 +379,13 @@ def _downstream(task: Task, subject: RunningSubject, asked: Partners | None) -> 
     network = subject.seat.network_namespace
     own = asked.connections if asked else None
     return DownstreamGauges(_entrances(task), lambda: in_network(network, SockDiag), own)
+
+
+def _other_programs(task: Task, subject: RunningSubject, asked: Partners | None) -> OtherPrograms:
+    def ours() -> tuple[int, ...]:
+        return (os.getpid(), subject.tree_pid, *(asked.roots() if asked else ()))
+
+    return OtherPrograms(ours, len({*task.placement.server_cpus, *task.placement.generator_cpus}))
 
 
 def _waiting_ports(task: Task, subject: RunningSubject) -> tuple[WaitingPorts, ...]:

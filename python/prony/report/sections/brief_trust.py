@@ -19,6 +19,7 @@ from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
 from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
 from prony.report.sections.head import limited_words
+from prony.report.sections.others import busiest_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
@@ -73,7 +74,7 @@ def _for_cpus(reading: StudyResults) -> Iterator[Text]:
 
 
 def _machine(reading: StudyResults) -> Judgement:
-    found = [*_searched(reading), *_disturbances(reading), *_drift(reading)]
+    found = [*_searched(reading), *_disturbances(reading), *_busiest(reading), *_drift(reading)]
     if found:
         return Judgement("machine", Tone.WARNING, joined(found, by="; "))
     calibrated = reading.calibrations
@@ -155,6 +156,12 @@ def _disturbances(reading: StudyResults) -> Iterator[Text]:
 def _disturbance(one: SharedFinding, place: int) -> Text:
     numbers = each_of(one, pointer("shared_findings", place), count, "trials", "of")
     return text("{}, in {} of {} trials", found_words(one), *numbers)
+
+
+def _busiest(reading: StudyResults) -> Iterator[Text]:
+    if reading.others is not None and (named := busiest_words(reading)):
+        share = Figure(reading.others.share, about_percent, "/others/share")
+        yield text("others used {} of the CPUs' time ({})", share, named)
 
 
 def _drift(reading: StudyResults) -> Iterator[Text]:

@@ -129,8 +129,8 @@ def _over_unix(
 # --- processes --------------------------------------------------------------------------------------------
 
 
-def _parents() -> dict[int, int]:
-    """Return the parent of each process there is."""
+def all_parents() -> dict[int, int]:
+    """Return the parent of each process there is; 0: it has none here."""
     found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names alone
         if name.isdigit() and (fields := stat_fields(int(name))):
@@ -164,7 +164,8 @@ def _above(pid: int, parents: Mapping[int, int]) -> set[int]:
     return found
 
 
-def _below(root: int, parents: Mapping[int, int]) -> set[int]:
+def below(root: int, parents: Mapping[int, int]) -> set[int]:
+    """Return a process and all that descend from it."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         children.setdefault(parent, []).append(pid)
@@ -307,6 +308,10 @@ class Partners:
         unseen = (AskedProgram(SERVICE, "", place, number) for place, number in self._unseen.items())
         return (*(replace(one, idle_cores=idle.get(of)) for of, one in self._found.items()), *unseen)
 
+    def roots(self) -> list[int]:
+        """Return the processes that were found."""
+        return [pid for pid, _ in self._found]
+
     def connections(self) -> frozenset[int]:
         """Return the inodes of the subject's sockets."""
         return _sockets_below(self._tree)
@@ -353,8 +358,8 @@ class Partners:
 
 def _identities(end: FarEnd) -> list[Identity]:
     """Return the owners of a far end. All processes of the machine are looked at."""
-    parents = _parents()
-    found = owners(end, parents, _above(os.getpid(), parents) | _below(os.getpid(), parents))
+    parents = all_parents()
+    found = owners(end, parents, _above(os.getpid(), parents) | below(os.getpid(), parents))
     return [(pid, int(fields[_STARTED])) for pid in found if (fields := stat_fields(pid))]
 
 
@@ -382,8 +387,8 @@ def _used_ns(
 def _tree_ns(root: Identity, processes: Mapping[Identity, NativeProcess]) -> int:
     if root not in processes:
         return 0
-    below = _below(root[0], {one.pid: one.parent_pid for one in processes.values()})
-    own = (one for one in processes.values() if one.pid in below)
+    tree = below(root[0], {one.pid: one.parent_pid for one in processes.values()})
+    own = (one for one in processes.values() if one.pid in tree)
     return sum(one.user_ns + one.system_ns + one.waited_ns for one in own)
 
 

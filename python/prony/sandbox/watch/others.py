@@ -1,0 +1,148 @@
+"""Which other programs used CPU time in the window: none of the subject's, of those that it asks, of Prony's.
+
+All processes are looked at when the window opens and closes, and between as often as that takes 0.4 % of a
+core. What starts and ends between two looks counts with the process that waited for it: a compiler with its
+`make`.
+
+*Source*: proc_pid_stat(5): utime, stime, and of children that were waited for cutime and cstime.
+
+>>> named_of({"cc1plus": 480_000_000, "sh": 1_000_000}, length_ns=1_000_000_000, cpus=2)
+(OtherProgram(name='cc1plus', share=0.24),)
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from prony.core.safe_text import shortened
+from prony.core.units import MILLISECOND_NS
+from prony.model.facts import OtherProgram
+from prony.sandbox.watch.native import CompiledSource, NativeProcess
+from prony.sandbox.watch.partners import all_parents, below
+from prony.sandbox.watch.processes import Identity
+
+# After each look it rests for so many times as long.
+_REST = 250
+# Of one CPU; less moves no figure. And so many ticks of the kernel: fewer may be chance.
+_LEAST, _LEAST_NS = 0.03, 50 * MILLISECOND_NS
+_NAMED = 3
+# The kernel's own name has 15 bytes; what is unreadable in it is written longer.
+_LONGEST_NAME = 32
+# The parent of the kernel's threads, which are no programs.
+_KERNEL = 2
+
+Processes = Mapping[Identity, NativeProcess]
+
+
+def used_between(before: Processes, after: Processes) -> dict[Identity, int]:
+    """Return the CPU time (ns) of each process between two looks: its own, and that of children which it
+    waited for, as far as no look has seen it.
+
+    *Assumptions*: a process that is new, though it began before the newest of the look before, was missed
+    there, and counts from now on.
+    """
+    seen_ns, newest = _seen_of_ended(before, after), max((ticks for _, ticks in before), default=0)
+    found = {}
+    for identity, one in after.items():
+        earlier = before.get(identity)
+        if earlier is not None:
+            waited_ns = one.waited_ns - earlier.waited_ns - seen_ns[identity]
+            found[identity] = _own_ns(one) - _own_ns(earlier) + max(0, waited_ns)
+        elif one.start_time_ticks >= newest:
+            found[identity] = _own_ns(one) + one.waited_ns
+    return found
+
+
+def _own_ns(one: NativeProcess) -> int:
+    return one.user_ns + one.system_ns
+
+
+def _seen_of_ended(before: Processes, after: Processes) -> Counter[Identity]:
+    """Return how much of what processes waited for was seen before it ended."""
+    found: Counter[Identity] = Counter()
+    by_pid = {pid: (pid, ticks) for pid, ticks in before}
+    for identity in before.keys() - after.keys():
+        heir: Identity | None = identity
+        passed: set[Identity] = set()
+        # Numbers that are used again may lead in a circle.
+        while heir is not None and heir not in after and heir not in passed:
+            passed.add(heir)
+            heir = by_pid.get(before[heir].parent_pid)
+        if heir is not None:
+            found[heir] += _own_ns(before[identity]) + before[identity].waited_ns
+    return found
+
+
+def named_of(used_ns: Mapping[str, int], length_ns: int, cpus: int) -> tuple[OtherProgram, ...]:
+    """Return the programs that used most, by name, with their shares of the time of so many CPUs."""
+    ranked = sorted(used_ns.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(
+        OtherProgram(name, round(min(1.0, one_ns / (length_ns * cpus)), 4))
+        for name, one_ns in ranked[:_NAMED]
+        if one_ns >= max(_LEAST_NS, _LEAST * length_ns) and length_ns
+    )
+
+
+class OtherPrograms:
+    """Looks at all processes within the window. As `EdgeGauges` it looks with the samples, and has no value.
+
+    ``ours``: processes that are no others, with all below them, as far as they are known at the end.
+    ``cpus``: how many the trial has.
+    """
+
+    def __init__(self, ours: Callable[[], Iterable[int]], cpus: int) -> None:
+        self._ours, self._cpus = ours, cpus
+        # In a container several have no parent there.
+        roots = [pid for pid, parent in all_parents().items() if not parent and pid != _KERNEL]
+        self._sources = [CompiledSource(pid, include_root=True) for pid in roots]
+        self._seen: Processes = {}
+        self._used: Counter[Identity] = Counter()
+        self._names: dict[int, str] = {}
+        self._parents: dict[int, int] = {}
+        self._opened_ns = self._length_ns = self._rested_ns = 0
+
+    def read(self) -> dict[str, int]:
+        """Look within the window, unless it rests."""
+        if self._opened_ns and not self._length_ns and time.monotonic_ns() >= self._rested_ns:
+            self._look()
+        return {}
+
+    def read_at_open(self) -> dict[str, int]:
+        """Begin: what was used before does not count."""
+        self._look()
+        self._used.clear()
+        self._opened_ns = time.monotonic_ns()
+        return {}
+
+    def read_at_close(self) -> dict[str, int]:
+        """End."""
+        self._look()
+        self._length_ns = time.monotonic_ns() - self._opened_ns
+        return {}
+
+    def missing(self) -> dict[str, str]:
+        """Return nothing: it has no value."""
+        return {}
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def programs(self) -> tuple[OtherProgram, ...]:
+        """Return the busiest of the window; none before it has ended."""
+        ours = {pid for root in self._ours() for pid in below(root, self._parents)}
+        used_ns: Counter[str] = Counter()
+        for (pid, _), one_ns in self._used.items():
+            if pid not in ours:
+                used_ns[shortened(self._names[pid], _LONGEST_NAME)] += one_ns
+        return named_of(used_ns, self._length_ns, self._cpus)
+
+    def _look(self) -> None:
+        began_ns = time.thread_time_ns()
+        found = (one for source in self._sources for one in source.sample())
+        now = {(one.pid, one.start_time_ticks): one for one in found}
+        self._used.update(used_between(self._seen, now))
+        # Who has lost its parent still belongs to the first; a program may have another name by now.
+        self._parents = {pid: one.parent_pid for (pid, _), one in now.items()} | self._parents
+        self._names |= {pid: one.command for (pid, _), one in now.items()}
+        self._seen = now
+        self._rested_ns = time.monotonic_ns() + _REST * (time.thread_time_ns() - began_ns)
