@@ -87,8 +87,8 @@ def beside_others(share):
 @pytest.mark.parametrize(
     ("share", "arguments", "status", "words"),
     [
-        (0.3, [], 0, "is best"),
-        (0.3, ["--strict"], 3, "is best"),
+        (0.3, [], 0, "shares the first place"),
+        (0.3, ["--strict"], 3, "shares the first place"),
         (0.49, [], 3, "No verdict: no trial counts. What was answered is in brackets"),
     ],
     ids=["its figures are bounds", "strict", "they are void"],

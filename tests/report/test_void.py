@@ -18,6 +18,7 @@ from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.formats.terminal import TerminalReporter
 from prony.report.study import full_page, study_report
+from prony.report.tables import ranked
 
 BLOCKS = 5
 SLEPT = Fault(FaultKind.SLEPT, slept_ns=3 * build.SECOND)
@@ -143,9 +144,12 @@ def test_a_faster_one_that_does_not_count_comes_last(tmp_path):
         {"void+x": 2000, "lost+x": 3000, "best+x": 500},
         lambda name, block: by(SLEPT) if block < slept[name] else None,
     )
-    rows = [one["name"] for one in reading_json(reading)["answer"]["subjects"]]
     # In the order of the plan: who lost trials is not put before who lost all for its speed.
-    assert rows == ["best+x", "void+x", "lost+x"]
+    order = ["best+x", "void+x", "lost+x"]
+    assert [one["name"] for one in reading_json(reading)["answer"]["subjects"]] == order
+    (group,) = reading.groups
+    assert [one.cell.name for one in ranked(group.cells, "ok_per_s", "")] == order
+    assert [one.cell.name for one in ranked(group.cells, "service_ok_mean", "")] == order
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ def _figure(one: Place, name: str, scale: Scale, notes: Footnotes, tone: Tone = 
 
 
 def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Place]:
-    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them.
+    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them,
+    and last those whose figures are void.
 
     ``at``: where the report's JSON has their group.
     """
@@ -101,9 +102,10 @@ def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Pl
         return ran
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
-    def place(one: Place) -> tuple[bool, float]:
+    def place(one: Place) -> tuple[bool, bool, float]:
         value = None if one.cell.void else mean_of(one.cell, metric)
-        return one.cell.unqualified is not None or value is None, sign * (value or 0.0)
+        is_left_out = one.cell.unqualified is not None or value is None
+        return is_left_out, value is None, sign * (value or 0.0)
 
     return sorted(ran, key=place)
 
