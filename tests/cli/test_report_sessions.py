@@ -77,7 +77,7 @@ def test_several_archives_of_one_plan_are_its_sessions(said, three):
 
 def test_fewer_than_five_sessions_have_no_leader(said, three):
     out = words(said("report", *three).out)
-    assert "no answer: 3 sessions are too few for a verdict, which needs five." in out
+    assert "no verdict: 3 sessions are too few for a verdict, which needs five." in out
     assert "bjoern+hello has the best mean" in out
     assert "is best" not in out
     assert json.loads(said("report", *three, "--json").out)["loads"][0]["answer"]["leader"] is None

@@ -85,15 +85,20 @@ def beside_others(share):
 
 
 @pytest.mark.parametrize(
-    ("share", "arguments", "status"),
-    [(0.3, [], 0), (0.3, ["--strict"], 3), (0.49, [], 3)],
-    ids=["its figures are bounds", "strict", "nothing is left of them"],
+    ("share", "arguments", "status", "words"),
+    [
+        (0.3, [], 0, "shares the first place"),
+        (0.3, ["--strict"], 3, "shares the first place"),
+        (0.49, [], 3, "No verdict: no trial counts. What was answered is in brackets"),
+    ],
+    ids=["its figures are bounds", "strict", "they are void"],
 )
 def test_a_study_beside_other_programs_was_measured_where_its_figures_are_bounds(
-    ended, share, arguments, status
+    ended, share, arguments, status, words
 ):
     done = ended(lambda task, listener: with_trials(task.out, closed_study, beside_others(share)), *arguments)
     assert done.status == status, done.err
+    assert words in done.out
 
 
 def test_the_report_and_the_archives_path_come_before_the_json(ended, folder):

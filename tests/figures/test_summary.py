@@ -151,14 +151,23 @@ def test_trials_that_failed_are_counted_and_not_averaged():
     assert found.others[0].outcome == Failed("load", "died")
 
 
-def test_where_more_than_one_trial_in_five_fails_there_is_no_figure_of_speed():
+def test_where_more_than_one_trial_in_five_fails_figures_of_speed_are_void():
     bad = figures(build.trial(cell(), 3, 0, [], outcome=Failed("load", "died")))
     found = summarise_cell(cell(), [*trials(cell(), 3), bad])
     assert found.unqualified == "1 of 4 trials did not count"
     for name in ("ok_per_s", "response_ok_p99", "response_all_mean", "cpu_ns_per_request"):
         assert found.metrics[name] == cell_trimmed_mean(found, name) == Missing(found.unqualified)
     # What the others took from the machine, and lost, is known.
-    assert {found.metrics[name].count for name in ("cpu_percent", "rss_peak", "error_ratio")} == {3}
+    kept = {"cpu_percent", "rss_peak", "error_ratio"}
+    assert {found.metrics[name].count for name in kept} == {3}
+    assert (found.void.reason, found.void.trials) == (found.unqualified, 3)
+    assert found.void.metrics["ok_per_s"].count == 3
+    assert not kept & found.void.metrics.keys()
+
+
+def test_where_all_that_counts_is_enough_nothing_is_void():
+    bad = figures(build.trial(cell(), 5, 0, [], outcome=Failed("load", "died")))
+    assert summarise_cell(cell(), [*trials(cell(), 5), bad]).void is None
 
 
 def test_an_invalid_trial_is_replaced_by_its_repeat():

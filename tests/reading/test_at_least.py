@@ -216,11 +216,14 @@ def test_a_placement_without_cpus_bounds_nothing(fault):
     assert figures(nowhere).outcome == Invalid("x")
 
 
-def test_stolen_time_is_a_bound_and_sleep_is_none(tmp_path):
+def test_stolen_time_is_a_bound_and_sleep_is_none_but_has_void_figures(tmp_path):
     stolen = disturbed(tmp_path / "a.prony", 0.1, FaultKind.STOLEN_TIME)
     assert [cell.ok for cell in stolen.cells] == [5, 5]
     asleep = disturbed(tmp_path / "b.prony", 0.1, FaultKind.SLEPT)
     assert [cell.ok for cell in asleep.cells] == [5, 0]
+    own = asleep.cells[1]
+    assert (own.known("ok_per_s"), own.void.trials) == (None, 5)
+    assert own.void.metrics["ok_per_s"].mean == pytest.approx(702, abs=2)
 
 
 def test_a_row_says_that_its_open_loop_did_not_stay_one(tmp_path, reading):

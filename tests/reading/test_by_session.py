@@ -99,7 +99,7 @@ def test_no_claim_is_decided(two):
 
 def test_the_first_screen_shows_their_range_and_no_leader(two):
     said = page(brief_report(two))
-    assert "No answer: 2 sessions are too few for a verdict, which needs five." in said
+    assert "No verdict: 2 sessions are too few for a verdict, which needs five." in said
     assert "to the first: geometric means, range of 2 sessions" in said
     assert "10 blocks of 2 sessions" in said
     assert "±" not in said and "tie" not in said and "is best" not in said

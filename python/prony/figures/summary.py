@@ -10,7 +10,7 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, fsum, inf, log, sqrt
-from statistics import median
+from statistics import median, mode
 
 from prony.core.metrics import METRICS, Unit
 from prony.figures.accept_queue import SharedAddress, shared_addresses, starvation
@@ -162,6 +162,18 @@ Estimated = Estimate | Missing
 
 
 @dataclass(frozen=True, slots=True)
+class Void:
+    """Figures of what was answered that do not count. They are in no verdict, ratio or rank."""
+
+    reason: str
+    """Why they do not count: of most of the trials, where that differs."""
+    trials: int
+    """How many trials they are of: of those that count, or where none does, of the others."""
+    metrics: Mapping[str, Estimate]
+    """Those of which the cell's `metrics` have none, by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class CellSummary:
     """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not."""
 
@@ -198,6 +210,10 @@ class CellSummary:
     counted: tuple[TrialFigures, ...] = field(metadata=INTERNAL)
     """The trials that count, `by_block`: their metrics."""
     by_block: Mapping[int, Mapping[str, Value]] = field(metadata=INTERNAL)
+    void: Void | None = None
+    """What was answered, where too few trials count for a figure of speed; null where enough do, or nothing
+    was answered.
+    """
     allowed_errors: float = field(default=QUALIFIED_ERROR_RATIO, metadata=INTERNAL)
     """The largest error ratio with which its speed is compared."""
     by_session: Mapping[int, Mapping[str, Value]] | None = field(default=None, metadata=INTERNAL)
@@ -256,6 +272,16 @@ class CellSummary:
         """Return the estimate of a metric; None where it is missing."""
         value = self.metrics[metric]
         return value if isinstance(value, Estimate) else None
+
+    def seen(self, metric: str) -> Estimated:
+        """Return the figure of a metric that tables show: a void one where none counts."""
+        value = self.metrics[metric]
+        return value if self.void is None else self.void.metrics.get(metric, value)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether there is anything to show of it, if only what does not count."""
+        return self.ok > 0 or self.void is not None
 
     def reach(self, metric: str, role: str = "") -> float:
         """Return the factor by which a figure of speed may be better, or CPU and errors more; 1 where it is
@@ -577,10 +603,11 @@ def summarise_cell(
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most ``allowed_errors``
     (0.1 %) of all their requests failed, at most 20 % of the trials did not count, and no closed loop starved
-    its connections. If more did not count, there is no figure of speed: the surviving trials are no fair
+    its connections. If more did not count, figures of speed are void: the surviving trials are no fair
     sample.
     """
-    own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
+    every = [trial for trial in trials if trial.cell_id == cell.id]
+    own = latest_attempts(every)
     counted = _with_rounds([trial for trial in own if isinstance(trial.outcome, Ok)])
     account = together(trial.account for trial in counted)
     error_ratio = account.error_ratio
@@ -589,15 +616,16 @@ def summarise_cell(
     is_saturated = isinstance(cell.workload.loop, ClosedLoop)
     taken = max((one.generator_share for one in counted), default=0.0) if is_saturated else 0.0
     roles = sorted({role for trial in counted for role in trial.roles})
+    metrics = {
+        name: Missing(lost) if lost and is_speed(name) else _metric(counted, name, bool(own))
+        for name in METRICS
+    }
     return CellSummary(
         cell=cell,
         name=name or cell.subject.name,
         ok=len(counted),
         total=len(own),
-        metrics={
-            name: Missing(lost) if lost and is_speed(name) else _metric(counted, name, bool(own))
-            for name in METRICS
-        },
+        metrics=metrics,
         roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
         account=account,
         error_ratio=error_ratio,
@@ -612,8 +640,26 @@ def summarise_cell(
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
+        void=_void(counted or every, metrics, lost) if lost or not counted else None,
         allowed_errors=allowed_errors,
         generator_share=taken,
+    )
+
+
+def _void(trials: Iterable[TrialFigures], metrics: Mapping[str, Estimated], lost: str | None) -> Void | None:
+    """Return the void figures of trials in place of the ``metrics`` that are missing; None where they
+    answered nothing. ``lost``: why they do not count, None for the reasons of their own.
+    """
+    answered = latest_attempts(trial for trial in trials if trial.account.ok)
+    if not answered:
+        return None
+    missing = (name for name, value in metrics.items() if isinstance(value, Missing))
+    found = {name: _metric(answered, name, ran=True) for name in missing}
+    reasons = [trial.outcome.reason for trial in answered if not isinstance(trial.outcome, Ok)]
+    return Void(
+        reason=lost or mode(reasons or ["no trial counts"]),
+        trials=len(answered),
+        metrics={name: value for name, value in found.items() if isinstance(value, Estimate)},
     )
 
 

@@ -10,7 +10,7 @@ from prony.diagnosis.kinds import Symptom
 from prony.figures.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import HIDDEN, Comparison, few_sessions
-from prony.figures.summary import CellSummary, Estimate, Estimated, means
+from prony.figures.summary import CellSummary, Estimate, Estimated, Void, means
 from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
 from prony.model.subject import YOURS
@@ -68,6 +68,8 @@ class RowCounts:
     qualified: bool
     at_least: bool
     error_ratio: float | None
+    void: Void | None
+    """As of its cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ class Ranked:
         """Return how its trials and requests ended."""
         cell = self.cell
         is_qualified = cell.unqualified is None
-        return RowCounts(cell.name, cell.ok, cell.total, is_qualified, cell.at_least, cell.error_ratio)
+        counts = (cell.name, cell.ok, cell.total, is_qualified, cell.at_least, cell.error_ratio)
+        return RowCounts(*counts, cell.void)
 
     @shown_as("")
     def figures(self) -> RowFigures:
@@ -283,7 +286,7 @@ def _rows(group: Group) -> Iterator[Ranked]:
 
 def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
     """Return the cells with trials: what runs today, then the others as the answer ranks them, then those
-    that it leaves out, best first.
+    that it leaves out, best first, and last those whose figures are void.
     """
     found = group.answer
     order = [name for name in (found.first, *found.comparisons) if name is not None]
@@ -292,7 +295,7 @@ def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
 
     def rank(one: tuple[int, CellSummary]) -> tuple[bool, int, bool, float]:
         _, cell = one
-        value = mean_of(cell, metric)
+        value = None if cell.void else mean_of(cell, metric)
         own = order.index(cell.name) if cell.name in order else len(order)
         return cell.cell.subject.server != YOURS, own, value is None, sign * (value or 0.0)
 

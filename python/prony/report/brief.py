@@ -27,8 +27,14 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.forms import count, digits
-from prony.report.sections.answer import is_limited, leader_words, limited_ties
-from prony.report.sections.brief_table import brief_table, shared_app
+from prony.report.sections.answer import (
+    is_limited,
+    leader_words,
+    limited_ties,
+    unranked_words,
+    without_leader,
+)
+from prony.report.sections.brief_table import brief_table, has_table, shared_app
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
@@ -138,7 +144,7 @@ def _names(subjects: tuple[str, ...], brief: Brief) -> Text:
 
 def _left_out(brief: Brief) -> str:
     """Return the end of the names that the table leaves out, and its legend has; empty without a table."""
-    return shared_app(brief) if any(row.cell.ok for row in brief.rows) else ""
+    return shared_app(brief) if has_table(brief) else ""
 
 
 def _unmeasured(reading: StudyResults) -> Iterator[_Line]:
@@ -240,8 +246,8 @@ def _answer(brief: Brief) -> Paragraph:
     said = leader_words(brief.group, pointer("groups", brief.place, "answer"))
     if said is not None:
         return Paragraph(said, Tone.STRONG, _ANSWER_LINES)
-    reason = Quote(brief.group.answer.reason or "", pointer("answer", "reason"))
-    return Paragraph(text("No answer: {}.", reason), Tone.WARNING)
+    said = unranked_words(brief.group, pointer("answer", "reason"))
+    return Paragraph(text("No {}", said), Tone.WARNING, _ANSWER_LINES)
 
 
 def _beside(brief: Brief) -> Iterator[Block]:
@@ -284,7 +290,8 @@ def _load_line(reading: StudyResults, one: Elsewhere, at: str) -> Text:
     ]
     under = listed(loads, most=3)
     if one.leader is None:
-        return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
+        missing = without_leader(reading.groups[one.groups[0]])
+        return text(f"{{}}: no {missing}, {{}}", under, Quote(one.reason or "", at + pointer("reason")))
     said = text("{}: {} {}", under, Name(one.leader), _lead(reading, one, at))
     return text("{}; better, but not ranked: {}", said, _ahead(one, at)) if one.ahead else said
 

@@ -15,8 +15,17 @@ from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
-from prony.report.forms import byte_size, count, estimate, in_scale, metric_scale, of_percent, percent
-from prony.report.text import Figure, Name, Quote, Text, pointer, text
+from prony.report.forms import (
+    byte_size,
+    count,
+    estimate,
+    in_scale,
+    mean_alone,
+    metric_scale,
+    of_percent,
+    percent,
+)
+from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign, ending_words
 
 _PLAIN = Scale(1, "")
@@ -39,7 +48,7 @@ class Place:
 
 def _means(cells: Iterable[Place], names: Iterable[str]) -> list[float]:
     wanted = tuple(names)
-    return means(one.cell.metrics[name] for one in cells for name in wanted)
+    return means(one.cell.seen(name) for one in cells for name in wanted)
 
 
 def dash(reason: str, at: str, notes: Footnotes) -> Entry:
@@ -54,24 +63,36 @@ def figure_entry(value: Estimate | Missing, scale: Scale, at: str, notes: Footno
     return Entry(estimate(value, scale, at))
 
 
+def void_entry(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry | None:
+    """Return a figure of a cell that does not count, in brackets, with its reason; None where it has none."""
+    void, at = one.cell.void, one.at + pointer("void")
+    if void is None or name not in void.metrics:
+        return None
+    figure = mean_alone(void.metrics[name], scale, at + pointer("metrics", name))
+    trials = counted(Figure(void.trials, count, at + pointer("trials")), "trial")
+    why = text("void, in no verdict: {}; of {}", Quote(void.reason, at + pointer("reason")), trials)
+    return Entry(notes.marked(text("({}{})", bound_sign(one.cell, name), figure), why), Tone.QUIET)
+
+
 def _figure(one: Place, name: str, scale: Scale, notes: Footnotes, tone: Tone = Tone.PLAIN) -> Entry:
     cell, value = one.cell, one.cell.metrics[name]
-    shown = figure_entry(value, scale, one.metric(name), notes)
-    if isinstance(value, Missing):
-        return shown
-    shown = Entry(text("{}{}", bound_sign(cell, name), shown.text), shown.tone)
+    void = void_entry(one, name, scale, notes)
+    if void is not None or isinstance(value, Missing):
+        return void or figure_entry(value, scale, one.metric(name), notes)
+    shown = text("{}{}", bound_sign(cell, name), estimate(value, scale, one.metric(name)))
     if value.count == cell.ok:
-        return Entry(shown.text, tone)
+        return Entry(shown, tone)
     few = text(
         "of {} of its {} trials",
         Figure(value.count, count, one.metric(name) + pointer("count")),
         Figure(cell.ok, count, one.at + pointer("trials_ok")),
     )
-    return Entry(notes.marked(shown.text, few), tone)
+    return Entry(notes.marked(shown, few), tone)
 
 
 def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Place]:
-    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them.
+    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them,
+    and last those whose figures are void.
 
     ``at``: where the report's JSON has their group.
     """
@@ -81,9 +102,10 @@ def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Pl
         return ran
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
-    def place(one: Place) -> tuple[bool, float]:
-        value = mean_of(one.cell, metric)
-        return one.cell.unqualified is not None or value is None, sign * (value or 0.0)
+    def place(one: Place) -> tuple[bool, bool, float]:
+        value = None if one.cell.void else mean_of(one.cell, metric)
+        is_left_out = one.cell.unqualified is not None or value is None
+        return is_left_out, value is None, sign * (value or 0.0)
 
     return sorted(ran, key=place)
 

@@ -1,11 +1,13 @@
 """The last lines of a report: the best subject, how sure that is, and the command that starts it."""
 
 from collections.abc import Iterable, Iterator
+from statistics import mode
 
 from prony.core.metrics import METRICS
 from prony.figures.answer import Answer
 from prony.figures.statistics.compare import HELD_BACK, Comparison, Verdict
 from prony.figures.summary import CellSummary
+from prony.model.trial import FaultKind
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
@@ -103,6 +105,33 @@ def leader_words(group: Group, at: str) -> Text | None:
     return text("{} {}: {}, {}.", *parts)
 
 
+def without_leader(group: Group) -> str:
+    """Return what a group lacks in which nobody leads: an answer only where nothing was answered."""
+    is_answered = any(cell.account.ok or cell.void for cell in group.cells)
+    return "verdict" if is_answered else "answer"
+
+
+# What to do before the same command, by what most trials suffered.
+_BEFORE = {
+    FaultKind.SLEPT: "keep the machine awake (systemd-inhibit)",
+    FaultKind.OTHER_LOAD: "end what takes the CPUs (top -o %CPU)",
+    FaultKind.STOLEN_TIME: "wait until others take no CPU time (vmstat)",
+}
+
+
+def unranked_words(group: Group, at: str) -> Text:
+    """Return why nobody leads a group, and of figures that do not count, how to measure others. ``at``: where
+    the JSON has the reason.
+    """
+    said = text(f"{without_leader(group)}: {{}}.", Quote(group.answer.reason or "", at))
+    if not any(cell.void for cell in group.cells):
+        return said
+    faults = [trial.fault.kind for cell in group.cells for trial in cell.others if trial.fault]
+    before = _BEFORE.get(mode(faults)) if faults else None
+    marked = "{} What was answered is in brackets, and is no comparison. Next: {}, and type the same command"
+    return text(f"{marked} again, with another --out.", said, before or "remove the cause that is named")
+
+
 def _answer_blocks(reading: StudyResults, group: Group) -> Iterator[Block]:
     place, where = reading.place(group), EMPTY
     if len(reading.measured) > 1:
@@ -116,8 +145,7 @@ def answer_lines(group: Group, at: str, where: Text, more: Iterable[Text] = ()) 
     """
     found, said = group.answer, leader_words(group, at)
     if said is None:
-        reason = Quote(found.reason or "", at + pointer("reason"))
-        yield Paragraph(text("{}no answer: {}.", where, reason), Tone.WARNING)
+        yield Paragraph(text("{}no {}", where, unranked_words(group, at + pointer("reason"))), Tone.WARNING)
         if found.by_session and found.first is not None:
             yield Notes.of(_of_few(found, at))
         return

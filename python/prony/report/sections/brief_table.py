@@ -5,6 +5,7 @@ from functools import partial
 
 from prony.core.metrics import METRICS
 from prony.core.units import Scale
+from prony.figures.missing import Missing
 from prony.figures.summary import Estimate, means
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
@@ -30,7 +31,7 @@ _RATES = ("ok_per_s", "generator_ok_per_cpu_s")
 def brief_table(brief: Brief) -> Iterator[Block]:
     """Yield the table of a short answer and what its columns are."""
     rows = brief.rows[:_MOST_ROWS]
-    if not any(row.cell.ok for row in brief.rows):
+    if not has_table(brief):
         yield Paragraph("No trial counts.", Tone.BAD)
         return
     makers, app = list(_columns(brief, rows)), shared_app(brief)
@@ -46,6 +47,11 @@ def brief_table(brief: Brief) -> Iterator[Block]:
         more = Name(str(len(brief.rows) - len(rows)))
         yield Paragraph(text("{} more subjects: in the full report", more), Tone.QUIET)
     yield Paragraph(_legend(brief), Tone.QUIET)
+
+
+def has_table(brief: Brief) -> bool:
+    """Return whether anything was answered that a table can show."""
+    return any(row.cell.has_figures for row in brief.rows)
 
 
 def _whose(brief: Brief) -> str:
@@ -70,7 +76,7 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     yield _measured(measures.primary, "primary", rows, mean_alone)
     if any(row.ratio for row in rows):
         yield Column(_to(brief)), _ratio
-    if measures.latency and means(row.value(measures.latency) for row in rows):
+    if measures.latency and means(row.cell.seen(measures.latency) for row in rows):
         yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
     yield _measured(measures.cpu, "cpu", rows, mean_alone)
@@ -79,13 +85,15 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     yield _measured(measures.memory, "memory", rows, mean_alone)
     if any(row.letters for row in rows):
         yield Column("tie", text=True), _letters
+    if any(row.cell.void for row in rows):
+        yield Column("void", text=True), _void
 
 
 Form = Callable[[Estimate, Scale, str], Text]
 
 
 def _measured(metric: str, place: str, rows: Iterable[Ranked], form: Form) -> tuple[Column, Maker]:
-    scale = metric_scale(metric, means(row.value(metric) for row in rows))
+    scale = metric_scale(metric, means(row.cell.seen(metric) for row in rows))
     title = _TITLES.get(metric, "")
     unit = "" if metric in _RATES else scale.unit
     words = Column(" ".join(part for part in (title, unit) if part))
@@ -93,11 +101,14 @@ def _measured(metric: str, place: str, rows: Iterable[Ranked], form: Form) -> tu
 
 
 def _figure(row: Ranked, at: str, *, metric: str, place: str, scale: Scale, form: Form) -> Entry:  # noqa: PLR0913
-    value = row.value(metric)
+    value = row.cell.seen(metric)
     if not isinstance(value, Estimate):
         return Entry("—", Tone.QUIET)
-    shown = text("{}{}", bound_sign(row.cell, metric), form(value, scale, at + pointer(place)))
-    return Entry(shown, Tone.QUIET if row.cell.unqualified else Tone.PLAIN)
+    is_void = isinstance(row.value(metric), Missing)
+    of = at + (pointer("void", "metrics", metric) if is_void else pointer(place))
+    shown = text("{}{}", bound_sign(row.cell, metric), form(value, scale, of))
+    quiet = Tone.QUIET if row.cell.unqualified else Tone.PLAIN
+    return Entry(text("({})", shown) if is_void else shown, quiet)
 
 
 def shared_app(brief: Brief) -> str:
@@ -117,6 +128,12 @@ def _letters(row: Ranked, _: str) -> Entry:
     return Entry("?" if row.open and row.letters else row.letters)
 
 
+def _void(row: Ranked, at: str) -> Entry:
+    """Return of how many trials the figures in brackets are."""
+    void = row.cell.void
+    return Entry(text("n = {}", Figure(void.trials, count, at + pointer("void", "trials"))) if void else "")
+
+
 def _letters_beside(letters: Mapping[str, str], row: Ranked, _: str) -> Entry:
     return Entry(letters.get(row.cell.name, ""))
 
@@ -124,9 +141,14 @@ def _letters_beside(letters: Mapping[str, str], row: Ranked, _: str) -> Entry:
 def _errors(row: Ranked, at: str) -> Entry:
     ratio = row.cell.error_ratio
     if ratio is None:
-        return Entry("—", Tone.QUIET)
+        place, scale = "error_ratio", metric_scale("error_ratio", ())
+        return _figure(row, at, metric=place, place=place, scale=scale, form=_percent)
     tone = Tone.WARNING if row.cell.unqualified else Tone.PLAIN
     return Entry.of(Figure(ratio, of_percent, at + pointer("error_ratio")), tone)
+
+
+def _percent(value: Estimate, _: Scale, at: str) -> Text:
+    return text("{}", Figure(value.mean, of_percent, at + pointer("mean")))
 
 
 def _ratio(row: Ranked, at: str) -> Entry:
@@ -173,6 +195,8 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("tie: same letter, not separated"))
     if any(row.cell.at_least for row in brief.rows):
         parts.append(text("≥ ≤ ?: bounds" if any(row.open for row in brief.rows) else "≥ ≤: bounds"))
+    if any(row.cell.void for row in brief.rows):
+        parts.append(text("(…): void, of n trials, in no verdict"))
     parts.append(text("CPU: a request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     if any(trial.of_rounds for row in brief.rows for trial in row.cell.counted):
@@ -193,4 +217,4 @@ def _spread(brief: Brief) -> Text:
 
 def _memory_unit(brief: Brief) -> str:
     metric = brief.measures.memory
-    return metric_scale(metric, means(row.value(metric) for row in brief.rows)).unit
+    return metric_scale(metric, means(row.cell.seen(metric) for row in brief.rows)).unit

@@ -147,6 +147,10 @@ def _searched(reading: StudyResults) -> Iterator[Text]:
 
 
 def _disturbances(reading: StudyResults) -> Iterator[Text]:
+    """Yield what disturbed trials, and whether it made some void."""
+    others = (trial.fault for cell in reading.cells for trial in cell.others)
+    if any(fault.kind.is_of_environment for fault in others if fault):
+        yield text("it disturbed trials so that they do not count")
     for place, one in enumerate(reading.shared_findings):
         kind = one.finding.kind
         if is_of_the_bench(kind) and not kind.is_of_generator:

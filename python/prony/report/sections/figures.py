@@ -47,7 +47,7 @@ def group_section(reading: StudyResults, group: Group) -> Section:
     cells = _ranked(reading, group)
     if not cells:
         return Section(heading, (Paragraph("No trial was run."),))
-    if not any(one.cell.ok for one in cells):
+    if not any(one.cell.has_figures for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     closed = isinstance(group.workload.loop, ClosedLoop)
     design = reading.plan.design

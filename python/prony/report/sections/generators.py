@@ -16,7 +16,7 @@ from prony.report.forms import count, duration, metric_scale, of_percent
 from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus, root_words
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
-from prony.report.tables import Place, counted_entry, figure_entry, ranked
+from prony.report.tables import Place, counted_entry, figure_entry, ranked, void_entry
 from prony.report.text import Figure, Name, Quote, Text, framed, joined, pointer, text
 from prony.report.words import load_words
 
@@ -105,7 +105,7 @@ def generator_section(reading: StudyResults, group: Group) -> Section:
     place = reading.place(group)
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
     heading = generator_heading(group, place)
-    if not any(one.cell.ok for one in cells):
+    if not any(one.cell.has_figures for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     notes = Footnotes()
     remarks = [words for words in (letters_note(group), ratio_note(group), *_caveats(cells)) if words]
@@ -136,7 +136,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
     letters = (standing.letters if standing else None) or {}
     best = {group.answer.leader, *group.answer.ties}
     ratios = ratios_to_first(group, pointer("groups", place))
-    scales = {name: metric_scale(name, means(one.cell.metrics[name] for one in cells)) for name in _COLUMNS}
+    scales = {name: metric_scale(name, means(one.cell.seen(name) for one in cells)) for name in _COLUMNS}
     titles = [Column(title.format(unit=scales[name].unit)) for name, title in _COLUMNS.items()]
     columns = (
         *(Column("generator", text=True), Column("n"), Column("errors %"), Column("group", text=True)),
@@ -166,7 +166,8 @@ def _with_ratio(figures: Iterator[Entry], ratio: Text) -> Iterator[Entry]:
 
 def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Iterator[Entry]:
     for name in _COLUMNS:
-        yield figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
+        void = void_entry(one, name, scales[name], notes)
+        yield void or figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
 
 
 def _errors(one: Place, notes: Footnotes) -> Entry:

@@ -14,8 +14,8 @@ from prony.reading.groups import Group, load_size
 from prony.reading.saturation import LEAST_LOADS, Curve, Point, Saturation
 from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import in_metric, load_number, metric_scale, of_percent
-from prony.report.tables import cell_at, figure_entry, group_at
+from prony.report.forms import estimate, in_metric, load_number, metric_scale, of_percent
+from prony.report.tables import Place, cell_at, figure_entry, group_at, void_entry
 from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import bound_sign, heading
 
@@ -65,7 +65,7 @@ def _section(reading: StudyResults, groups: Sequence[Group], name: str) -> Secti
     metric, notes = METRICS[name], Footnotes()
     subjects = tuple(dict.fromkeys(cell.name for group in groups for cell in group.cells))
     by_load = [{cell.name: cell for cell in group.cells} for group in groups]
-    values = [cell.metrics[name] for cells in by_load for cell in cells.values()]
+    values = [cell.seen(name) for cells in by_load for cell in cells.values()]
     scale = metric_scale(name, means(values))
     best = [_best(group, name) for group in groups]
     rows = []
@@ -100,11 +100,12 @@ def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
 ) -> Entry:
     if cell is None:
         return Entry(notes.marked("—", "not measured under this load"), Tone.QUIET)
-    value, at = cell.metrics[name], cell_at(reading, cell) + pointer("metrics", name)
-    shown = figure_entry(value, scale, at, notes)
-    if isinstance(value, Missing):
-        return shown
-    words = text("{}{}", bound_sign(cell, name), shown.text)
+    one = Place(cell, cell_at(reading, cell))
+    value, at = cell.metrics[name], one.metric(name)
+    void = void_entry(one, name, scale, notes)
+    if void is not None or isinstance(value, Missing):
+        return void or figure_entry(value, scale, at, notes)
+    words = text("{}{}", bound_sign(cell, name), estimate(value, scale, at))
     if METRICS[name].unit is Unit.RATIO:
         words = text("{}", Figure(value.mean, of_percent, at + pointer("mean")))
     speed = METRICS[name].unit in (Unit.RATE, Unit.DURATION)
