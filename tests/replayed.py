@@ -125,16 +125,24 @@ def _trial(cell, clock, patience, effect, rng):
 
 
 def said(noise, effect, studies, seed):
-    """Return the shares of studies that call the first server faster, slower, and neither."""
-    rng, counts = np.random.default_rng(seed), {"faster": 0, "slower": 0, "neither": 0}
+    """Return the shares of studies that call the first server faster, slower, and neither; and of subjects
+    without a figure.
+    """
+    rng, counts = np.random.default_rng(seed), dict.fromkeys(("faster", "slower", "neither", "without"), 0.0)
     for _ in range(studies):
-        counts[_said(reading_of(noise, effect, rng))] += 1
+        (group,) = reading_of(noise, effect, rng).groups
+        counts[_said(group.answer)] += 1
+        counts["without"] += without_a_figure(group) / len(group.cells)
     return {name: count / studies for name, count in counts.items()}
 
 
-def _said(reading):
+def without_a_figure(group):
+    """Return how many subjects have no throughput."""
+    return sum(cell.known("ok_per_s") is None for cell in group.cells)
+
+
+def _said(answer):
     """Return what a report says of the first server against the second."""
-    answer = reading.groups[0].answer
     found = next(iter(answer.comparisons.values()), None)
     if found is None or found.verdict not in (Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL):
         return "neither"

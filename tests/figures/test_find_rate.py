@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benches import bench
+import searches
 from prony.figures.find_rate import (
     best_confirmed,
     boundary_of,
@@ -18,10 +18,9 @@ from prony.figures.find_rate import (
 from prony.model.facts import RateStep, RateTest
 from prony.model.limit import Limit, LimitKind
 
-SIMULATED = bench("find_rate")
-COUNT = 120
+COUNT, SEED = 400, 13
 # Each is a kind of curve of its own.
-SERVERS = ("M/D/1", "M/D/1, stalls", "step, stalls", "cliff, stalls", "step, sharp")
+SERVERS = [("M/D/1", 0.0), ("M/D/1", 0.1), ("step", 0.1), ("cliff", 0.1), ("step, sharp", 0.0)]
 
 
 def drive(passes, first=100, most=10_000):
@@ -43,15 +42,22 @@ def fresh(rate, met, of=5):
 # --- how good it is ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SERVERS)
-def test_it_comes_within_five_per_cent_and_its_interval_covers_the_truth(name):
-    server = next(one for one in SIMULATED.SERVERS if one.name == name)
-    found = SIMULATED.quality(server, COUNT)
-    # A share that is at the bar falls below this in one of forty simulations; the seed is fixed.
-    for share, bar in ((found.close, 0.90), (found.covered, 0.93)):
-        assert share >= bar - 2 * sqrt(bar * (1 - bar) / COUNT)
+@pytest.mark.parametrize(("curve", "stalls"), SERVERS)
+def test_it_comes_within_five_per_cent_and_its_interval_covers_the_truth(curve, stalls):
+    found = searches.quality(curve, stalls, COUNT, SEED)
+    assert found.close >= 0.90
+    assert found.covered >= 0.93
     assert found.confirmed > 0.85
     assert found.windows <= 19
+
+
+@pytest.mark.parametrize(("curve", "stalls"), SERVERS)
+@pytest.mark.parametrize("k", [2, 8])
+def test_of_equal_servers_few_studies_give_two_that_have_no_letter_in_common(curve, stalls, k):
+    found = searches.searches(curve, stalls, COUNT, SEED)
+    # So many searches are COUNT / k studies.
+    error = sqrt(0.05 * 0.95 * k / COUNT)
+    assert searches.told_apart(found, k, COUNT) <= 0.05 + error
 
 
 def test_a_stall_at_the_first_rate_does_not_cap_the_search():

@@ -6,8 +6,10 @@ from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import replayed
 from benches import bench
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts" / "verdicts.md"
@@ -32,7 +34,7 @@ ROWS = {
     "stalls": [(5, 3)],
     "open": [(5, 6)],
     "whole": [("open loop", 8, 5)],
-    "noise": [("compiler",)],
+    "noise": [(name,) for name in VERDICTS.NOISES],
     "recorded": [("CPU a request", 10)],
     "sharing": [("two processes", "25 us")],
 }
@@ -93,6 +95,12 @@ def test_the_page_has_every_row_of_the_table(name):
 
 def test_each_table_is_on_the_page():
     assert set(ROWS) == set(VERDICTS.TABLES)
+
+
+def test_a_subject_that_noise_leaves_without_a_figure_is_counted():
+    all_day, idle = np.full(200, 0.9), np.zeros(200)
+    assert replayed.said(replayed.Noise(idle, all_day, all_day), 0.0, 1, 1)["without"] == 1
+    assert replayed.said(replayed.Noise(idle, idle, idle), 0.0, 1, 1)["without"] == 0
 
 
 def test_a_cell_that_is_wrong_is_found():

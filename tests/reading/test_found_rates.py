@@ -75,14 +75,32 @@ def searched(*found):
     return confirmed_rates([run])
 
 
-def known(name, rate, met=4):
-    boundary = RateBoundary(rate, rate / 1.05, rate * 1.05)
+def known(name, rate, met=4, below=1.05, above=1.05):
+    boundary = RateBoundary(rate, rate / below, rate * above)
     return FoundRate(name, rate * 0.98, met, 5, (MET, unmet(2 * rate)), boundary=boundary)
 
 
 def test_rows_are_in_order_of_the_rate_and_share_letters_where_intervals_do_not_part_them():
     found = searched(known("a", 300.0), known("b", 500.0), known("c", 490.0))
     assert [(one.subject, one.letters) for one in found] == [("b", "a"), ("c", "a"), ("a", "b")]
+
+
+def letters_of(*found):
+    return [one.letters for one in searched(*found)]
+
+
+def test_they_share_a_letter_where_the_interval_of_the_lower_one_is_wide_upwards():
+    lower, higher = known("a", 300.0, below=1.01), known("b", 400.0, above=1.01)
+    assert letters_of(lower, higher) == ["a", "b"]
+    assert letters_of(known("a", 300.0, below=1.01, above=1.4), higher) == ["a", "a"]
+    # What lies on the other side of its rate says nothing of it.
+    assert letters_of(known("a", 300.0, below=2.0), known("b", 400.0, above=2.0)) == ["a", "b"]
+
+
+def test_they_share_a_letter_where_they_differ_by_less_than_the_margin():
+    near = {"below": 1.001, "above": 1.001}
+    assert letters_of(known("a", 300.0, **near), known("b", 305.0, **near)) == ["a", "a"]
+    assert letters_of(known("a", 300.0, **near), known("b", 307.0, **near)) == ["a", "b"]
 
 
 def test_a_rate_that_not_most_fresh_trials_met_comes_last_but_before_none():

@@ -1,6 +1,7 @@
 """The short report: one screen of a terminal, whatever was measured, and the values of the long one."""
 
 import io
+import random
 import re
 from functools import cache
 from pathlib import Path
@@ -241,6 +242,70 @@ def test_a_generator_that_was_the_limit_is_said_once(tmp_path):
     assert sum(line.startswith("generator") for line in lines) == 1
     assert any(line.startswith("b ") and line.endswith("?") for line in lines)
     assert not any(line.startswith("limits") and "generator" in line for line in lines)
+
+
+# --- a tie ------------------------------------------------------------------------------------------------
+
+
+def tied(path, subjects):
+    """Return the reading of an open loop whose `s` is slow, and the others have one p95; by name the usual
+    latency in ms and the cores that are busy.
+    """
+    load = build.Workload(build.OpenLoop(400.0), build.DurationStop(2 * build.SECOND))
+    cells = tuple(build.Cell(k, build.subject(f"{name}+x"), load) for k, name in enumerate(subjects, 1))
+    rng = random.Random(3)
+    with build.create(path, build.Plan("study", "A", "", "quick", cells, 8, 1), build.FINGERPRINT) as writer:
+        for block in range(8):
+            for k, (cell, known) in enumerate(zip(cells, subjects.values(), strict=True)):
+                usual, cores, tail = (one * rng.lognormvariate(0, 0.02) for one in (*known, 10))
+                slow = 3 if cell.subject.name == "s+x" else 1
+                values = [int(build.MS * one) for one in [*[usual] * 700, *[slow * tail] * 100]]
+                writer.append(build.trial(cell, block, k, values, cores=cores))
+        writer.finish()
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+def said_of_tie(reading):
+    """Return what separates those that tie, in the JSON and in words, and the table's columns."""
+    lines = shown(brief_report(reading, PLACES))
+    (head,) = [line for line in lines if line.startswith("subject")]
+    beside = reading_json(reading)["answer"]["beside"]
+    return beside, [line for line in lines if "they differ" in line], re.split(" {2,}", head)
+
+
+def test_a_tie_that_cpu_parts_has_the_letters_of_cpu_and_the_factor_of_those_that_tie(tmp_path):
+    reading = tied(tmp_path / "a.prony", {"a": (1, 0.6), "b": (1, 0.4), "s": (1, 0.1)})
+    beside, (words,), columns = said_of_tie(reading)
+    assert (beside["metric"], beside["best"]) == ("cpu_ns_per_request", ["b+x"])
+    assert beside["times"] == pytest.approx(1.5, rel=0.05)
+    assert beside["letters"] == {"s+x": "a", "b+x": "b", "a+x": "c"}
+    assert "best is b+x; the most is 1.5" in words
+    assert columns[columns.index("CPU tie") - 1].startswith("CPU")
+
+
+def test_a_tie_that_the_mean_parts_has_its_figures_and_letters(tmp_path):
+    reading = tied(tmp_path / "a.prony", {"a": (4, 0.4), "b": (2, 0.4), "s": (0.1, 0.4)})
+    beside, (words,), columns = said_of_tie(reading)
+    assert (beside["metric"], beside["best"]) == ("response_ok_mean", ["b+x"])
+    assert beside["letters"] == {"b+x": "a", "s+x": "b", "a+x": "c"}
+    assert "best is b+x" in words
+    assert columns[columns.index("mean tie") - 1] == "mean ms"
+
+
+def test_a_tie_of_a_dozen_with_long_names_fits_one_screen(tmp_path):
+    path = tmp_path / "a.prony"
+    reading = tied(path, {f"gunicorn-gthread-{k}@nginx": (4 - k / 10, 0.4) for k in range(12)})
+    lines = shown(brief_report(reading, PLACES))
+    assert any("mean tie" in line for line in lines)
+    assert len(lines) <= HEIGHT
+
+
+def test_a_tie_that_nothing_parts_says_no_more(tmp_path):
+    reading = tied(tmp_path / "a.prony", {"a": (1, 0.4), "b": (1, 0.4), "s": (4, 0.1)})
+    beside, words, columns = said_of_tie(reading)
+    assert (beside, words) == (None, [])
+    assert not {"CPU tie", "mean tie"} & set(columns)
 
 
 # --- bars -------------------------------------------------------------------------------------------------

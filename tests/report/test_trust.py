@@ -7,7 +7,7 @@ import pytest
 from golden.build import closed_study
 from prony.archive import open_archive
 from prony.figures.drift import Drift
-from prony.figures.statistics.power import Sight
+from prony.figures.statistics.power import Needed, Sight
 from prony.model.facts import AskedProgram
 from prony.reading.checks import Calibrations
 from prony.reading.study import StudyResults, read_archive
@@ -68,6 +68,20 @@ def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, sh
     shown = replace(reading, groups=(replace(group, power=power),))
     assert short in said(shown, "trials")
     assert long in " ".join(markdown(study_report(shown)).split())
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        (Needed(65, 470), "; half of it would take 65 to 470 blocks."),
+        (Needed(1100, 4000), "; half of it would take more than a thousand."),
+        (None, "nine times in ten."),
+    ],
+)
+def test_how_many_blocks_half_of_it_takes_is_a_range_or_nothing(reading, needed, words):
+    (group,) = reading.groups
+    shown = replace(reading, groups=(replace(group, power=Sight(12, 0.05, needed, 0.02)),))
+    assert words in " ".join(markdown(study_report(shown)).split())
 
 
 def test_a_program_that_may_not_be_seen_makes_the_figures_of_cpu_a_bound(reading):

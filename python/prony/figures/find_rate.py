@@ -192,7 +192,7 @@ def boundary_of(steps: Sequence[RateStep]) -> RateBoundary | None:
     interval holds the middle 95 % of it, over s (0.5 to 12 %), b (0.8 to 15), and both kinds of curve.
     Before, a step is one case of three, and theta is anywhere within a factor of two around the rates tried.
     *Assumptions*: what passes at one rate passes at all below it, but for chance; windows are independent of
-    each other. The median and the interval are Bayesian: bench/find_rate shows how often it covers.
+    each other. The median and the interval are Bayesian: `bench/verdicts found` shows how often it covers.
     *Source*: Watson and Pelli, "QUEST", Perception & Psychophysics 33 (1983); Wichmann and Hill, "The
     psychometric function I", Perception & Psychophysics 63 (2001), for windows that miss at any rate.
     """

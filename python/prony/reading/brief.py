@@ -2,13 +2,14 @@
 known to limit each.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.core.metrics import METRICS, Better
 from prony.diagnosis.kinds import Symptom
 from prony.figures.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
 from prony.figures.missing import Missing
+from prony.figures.standings import Standing
 from prony.figures.statistics.compare import HIDDEN, Comparison, few_sessions
 from prony.figures.summary import CellSummary, Estimate, Estimated, Void, means
 from prony.model.json_codec import INLINE, at
@@ -151,8 +152,8 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """Another ``metric`` that separates those that share the first place: its ``best``, its ``letters``,
-    and the largest figure over the least (``times``).
+    """Another ``metric`` that separates those that share the first place: the ``best`` of them, the
+    ``letters`` of all, and the largest figure of them over the least (``times``).
     """
 
     metric: str
@@ -231,19 +232,23 @@ _BESIDE = ("CPU/request", "mean latency")
 
 
 def _beside(group: Group) -> Otherwise | None:
-    """Return the first other measure in which fewer are best than share the first place in the answer."""
-    tied = {group.answer.first, *group.answer.ties}
-    beside = {one.measure: one for one in group.standings if one.letters and one.best}
-    shown = (beside[name] for name in _BESIDE if group.answer.ties and name in beside)
-    found = next((one for one in shown if not tied <= set(one.best)), None)
-    if found is None or found.metric is None or found.letters is None:
+    """Return the first other measure that separates some of those that share the first place from its best of
+    them.
+    """
+    tied = {group.answer.first, *group.answer.ties} if group.answer.ties else set()
+    beside = {one.measure: one for one in group.standings if one.letters}
+    shown = (_otherwise(group, beside[name], tied) for name in _BESIDE if name in beside)
+    return next((one for one in shown if one is not None), None)
+
+
+def _otherwise(group: Group, found: Standing, tied: Collection[str | None]) -> Otherwise | None:
+    marks, metric = found.letters or {}, found.metric
+    names = [name for name in found.ranked if name in tied]
+    best = tuple(name for name in names if set(marks[name]) & set(marks[names[0]]))
+    known = means(cell.metrics[metric] for cell in group.cells if metric and cell.name in names)
+    if metric is None or len(best) == len(names) or min(known) <= 0:
         return None
-    known = means(cell.metrics[found.metric] for cell in group.cells)
-    return (
-        Otherwise(found.metric, found.best, found.letters, max(known) / min(known))
-        if min(known) > 0
-        else None
-    )
+    return Otherwise(metric, best, marks, max(known) / min(known))
 
 
 def _weight(group: Group) -> tuple[bool, int, float]:

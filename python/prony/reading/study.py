@@ -197,7 +197,7 @@ class StudyResults:
     @shown
     def found_rates(self) -> tuple[Confirmed, ...]:
         """The result of the last search for each subject; empty without a search."""
-        return confirmed_rates(self.runs, self.tried)
+        return confirmed_rates(self.runs, self.tried, self.plan.design.margin)
 
     @shown
     def originals(self) -> tuple[Beside, ...]:

@@ -259,7 +259,7 @@ def _beside(brief: Brief) -> Iterator[Block]:
     verb = Name("is" if len(best) == 1 else "are")
     said = (Name(METRICS[found.metric].title), verb, listed(best, most=3))
     times = Figure(found.times, digits(2), at + pointer("times"))
-    yield Paragraph(text("{} separates them: best {} {}; the most is {} times the least.", *said, times))
+    yield Paragraph(text("By {}, they differ: best {} {}; the most is {} times the least.", *said, times))
 
 
 def _tls(brief: Brief) -> Iterator[Block]:

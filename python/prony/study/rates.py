@@ -31,7 +31,7 @@ MOST_RATE_PER_S = 1e6
 """More than one generator can send on one machine."""
 
 TYPICAL_STEPS = 10
-"""Half of what a closed loop served, all of it, and some between (bench/find_rate). Only for estimates."""
+"""Half of what a closed loop served, all of it, and some between (tests/searches.py). Only for estimates."""
 
 # The highest rate of an open loop lies mostly between this share of what a closed loop served, and its
 # double.

@@ -28,11 +28,19 @@ _OFTEN = 0.9
 _NINE_IN_TEN = 1.2816
 # The share of absolute normal deviations that a noise floor bounds, in standard deviations.
 _FLOOR_DEVIATIONS = 1.96
-# More blocks than anybody runs.
-_MOST_BLOCKS = 1000
+# A range that is wider says nothing.
+_WIDEST = 10
 _SIMULATED = 400
 # One trial in twenty is ten times as noisy: what machines that other work visits do.
 _BAD, _TIMES = 0.05, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Numbers of blocks, `low` to `high`, of two digits."""
+
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +51,9 @@ class Sight:
 
     blocks: int
     difference: float
-    blocks_for_half: int | None
-    """About those that would find half of it; null above 1,000, and where half lies within the bar."""
+    blocks_for_half: Needed | None
+    """Those that would find half of it, by the 95 % interval of the variance; null where that is wider than
+    tenfold (below eight blocks), and where half lies within the bar."""
     bar: float
 
     @property
@@ -58,7 +67,9 @@ def sight(found: Sequence[Comparison], blocks: int, bar: float) -> Sight | None:
 
     *Definition*: exp(ln(1 + bar) + h + 1.28 sqrt(e^2 + h^2 / (2 f))) - 1, with h the median half-width of the
     intervals, e the median standard error, and f the median degrees of freedom, for another study's intervals
-    would be wider or narrower. Beyond the bar it shrinks with the root of the number of blocks.
+    would be wider or narrower. Beyond the bar it shrinks with the root of the number of blocks, and grows
+    with the true variance, whose 95 % interval is that of n - 1 degrees of freedom (chi-square): what
+    subjects lend each other is not counted, for how blocks resemble each other is estimated for all at once.
     """
     known = [one for one in found if one.low is not None and one.high is not None and one.spread is not None]
     if not known:
@@ -68,10 +79,23 @@ def sight(found: Sequence[Comparison], blocks: int, bar: float) -> Sight | None:
     freedom = median(one.freedom or 1.0 for one in known)
     beyond = half + _NINE_IN_TEN * hypot(error, half / sqrt(2 * freedom))
     difference = change_of(log1p(bar) + beyond)
-    enough = None
-    if difference / 2 > bar:
-        enough = ceil(blocks * (beyond / (log1p(difference / 2) - log1p(bar))) ** 2)
-    return Sight(blocks, difference, enough if enough is None or enough <= _MOST_BLOCKS else None, bar)
+    if difference / 2 <= bar:
+        return Sight(blocks, difference, None, bar)
+    times = beyond / (log1p(difference / 2) - log1p(bar))
+    return Sight(blocks, difference, _needed(blocks, times), bar)
+
+
+def _needed(blocks: int, times: float) -> Needed | None:
+    """Return how many blocks see so many ``times`` less, for both ends of what their spread can be."""
+    from scipy.special import chdtri
+
+    own = blocks - 1
+    low, high = (blocks * times**2 * own / float(chdtri(own, end)) for end in (0.025, 0.975))
+    return Needed(_two_digits(low), _two_digits(high)) if high <= _WIDEST * low else None
+
+
+def _two_digits(value: float) -> int:
+    return int(float(f"{ceil(value):.2g}"))
 
 
 @lru_cache(maxsize=64)

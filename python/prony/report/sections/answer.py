@@ -20,6 +20,8 @@ from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of
 from prony.report.words import bound_sign
 
 _LEVEL = Name("95 %")
+# More than anybody runs.
+_MOST_BLOCKS = 1000
 
 
 def _figure(group: Group, cell: CellSummary, at: str) -> Text:
@@ -178,10 +180,12 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
         yield text("{}; no number of them finds half of it: {} is of no interest.", seen, bar)
         return
     if found.blocks_for_half is None:
+        yield text("{}.", seen)
+    elif found.blocks_for_half.low > _MOST_BLOCKS:
         yield text("{}; half of it would take more than a thousand.", seen)
-        return
-    needed = Figure(found.blocks_for_half, count, at + pointer("blocks_for_half"))
-    yield text("{}; half of it would take about {}.", seen, needed)
+    else:
+        needed = each_of(found.blocks_for_half, at + pointer("blocks_for_half"), count, "low", "high")
+        yield text(f"{{}}; half of it would take {{}} to {{}} {unit}s.", seen, *needed)
 
 
 def _commands(reading: StudyResults) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from prony.core.metrics import METRICS
 from prony.core.units import Scale
 from prony.figures.missing import Missing
 from prony.figures.summary import Estimate, means
-from prony.reading.brief import Brief, Ranked, Ratio
+from prony.reading.brief import Brief, Otherwise, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
 from prony.report.forms import count, digits, in_scale, mean_alone, metric_scale, of_percent
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
@@ -21,6 +21,8 @@ _TITLES = {
     "service_ok_p99": "p99",
     "response_ok_p95": "p95",
     "response_ok_p50": "p50",
+    "response_ok_mean": "mean",
+    "service_ok_mean": "mean",
     "cpu_ns_per_request": "CPU",
     "generator_cpu_ns_per_request": "CPU",
 }
@@ -79,14 +81,28 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     if measures.latency and means(row.cell.seen(measures.latency) for row in rows):
         yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
-    yield _measured(measures.cpu, "cpu", rows, mean_alone)
-    if brief.beside and brief.beside.metric == measures.cpu:
-        yield Column("CPU tie", text=True), partial(_letters_beside, brief.beside.letters)
+    if _shows_cpu(brief):
+        yield _measured(measures.cpu, "cpu", rows, mean_alone)
+    if brief.beside:
+        yield from _beside(brief, brief.beside, rows)
     yield _measured(measures.memory, "memory", rows, mean_alone)
     if any(row.letters for row in rows):
         yield Column("tie", text=True), _letters
     if any(row.cell.void for row in rows):
         yield Column("void", text=True), _void
+
+
+def _shows_cpu(brief: Brief) -> bool:
+    """Return whether there is room for CPU: not where the mean separates those that CPU does not."""
+    return brief.beside is None or brief.beside.metric == brief.measures.cpu
+
+
+def _beside(brief: Brief, found: Otherwise, rows: Iterable[Ranked]) -> Iterator[tuple[Column, Maker]]:
+    """Yield the letters of the measure that separates those that share the first place, after its figures."""
+    if not _shows_cpu(brief):
+        column, make = _measured(found.metric, found.metric, rows, mean_alone)
+        yield column, lambda row, _: make(row, pointer("groups", brief.place, "cells", row.place, "metrics"))
+    yield Column(f"{_TITLES[found.metric]} tie", text=True), partial(_letters_beside, found.letters)
 
 
 Form = Callable[[Estimate, Scale, str], Text]
@@ -197,7 +213,8 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("≥ ≤ ?: bounds" if any(row.open for row in brief.rows) else "≥ ≤: bounds"))
     if any(row.cell.void for row in brief.rows):
         parts.append(text("(…): void, of n trials, in no verdict"))
-    parts.append(text("CPU: a request"))
+    if _shows_cpu(brief):
+        parts.append(text("CPU: a request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     if any(trial.of_rounds for row in brief.rows for trial in row.cell.counted):
         parts.append(text("latency, err and {}: without the blocks of rounds alone", _memory_unit(brief)))
