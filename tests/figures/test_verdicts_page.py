@@ -17,6 +17,7 @@ VERDICTS = bench("verdicts")
 COUNT = 1000
 # Studies of a cell, where they are fewer.
 FEWER = {"paces": 100, "latency": 100, "stalls": 100, "open": 100, "stops": 100, "whole": 50, "noise": 20}
+FEWER["found"] = 100
 # Draws from the same trials: of 160 studies few differ.
 FEWER["recorded"] = 160
 
@@ -35,6 +36,7 @@ ROWS = {
     "open": [(5, 6)],
     "whole": [("open loop", 8, 5)],
     "noise": [(name,) for name in VERDICTS.NOISES],
+    "found": [("step", "10 %")],
     "recorded": [("CPU a request", 10)],
     "sharing": [("two processes", "25 us")],
 }
