@@ -1,4 +1,4 @@
-"""The tables of the page on verdicts are what `bench/verdicts` makes: rows of each are made again, with fewer
+"""The tables of the pages on verdicts are what `bench/verdicts` makes: rows of each are made again, with fewer
 studies.
 """
 
@@ -12,7 +12,7 @@ import pytest
 import replayed
 from benches import bench
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts" / "verdicts.md"
+CONCEPTS = Path(__file__).parent.parent.parent / "docs" / "concepts"
 VERDICTS = bench("verdicts")
 COUNT = 1000
 # Studies of a cell, where they are fewer.
@@ -48,8 +48,9 @@ def cells(line):
 
 @cache
 def published(columns):
-    """Return the cells of each row of the page's table with these columns."""
-    lines = PAGE.read_text().splitlines()
+    """Return the cells of each row of the pages' table with these columns."""
+    pages = ("verdicts", "steady-state", "claims")
+    lines = [line for page in pages for line in (CONCEPTS / f"{page}.md").read_text().splitlines()]
     (head,) = [place for place, line in enumerate(lines) if line.startswith("|") and cells(line) == columns]
     return [cells(line) for line in takewhile(lambda line: line.startswith("|"), lines[head + 2 :])]
 
