@@ -81,7 +81,7 @@ def test_a_figure_that_is_missing_says_why():
 
 def test_the_errors_of_all_windows_are_added_and_disqualify():
     found = compare(pairs(CLOSED, 1.0, errors={"reset": 30}))
-    assert found.windows.first.errors == found.windows.second.errors == 300
+    assert [side.errors for side in found.sides] == [300, 300]
     rate = figures(found)["ok_per_s"]
     assert (rate.comparison, rate.reason) == (None, "speed does not qualify: its requests fail")
     assert figures(compare(pairs(CLOSED, 1.0)))["ok_per_s"].reason is None
@@ -89,7 +89,7 @@ def test_the_errors_of_all_windows_are_added_and_disqualify():
 
 def test_no_pair_at_all_is_no_verdict():
     found = compare([])
-    assert (found.windows.pairs, found.windows.first.requests) == (0, 0)
+    assert (found.windows.pairs, [side.requests for side in found.sides]) == (0, [0, 0])
     assert verdicts(found) == {}
     assert figures(found)["ok_per_s"].reason == "speed does not qualify: no trial ran"
 
