@@ -1,5 +1,6 @@
 """Two loads in alternating windows: what is told apart, and what is not."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from prony.figures.load_pairs import LoadPair, LoadSide, PairedLoads, compare_lo
 from prony.figures.statistics.compare import Verdict
 from prony.figures.statistics.effects import paired
 from prony.figures.versus import Family
+from recordings import with_parts
 
 MS = 1_000_000
 CLOSED = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
@@ -85,6 +87,13 @@ def test_the_errors_of_all_windows_are_added_and_disqualify():
     rate = figures(found)["ok_per_s"]
     assert (rate.comparison, rate.reason) == (None, "speed does not qualify: its requests fail")
     assert figures(compare(pairs(CLOSED, 1.0)))["ok_per_s"].reason is None
+
+
+def test_the_windows_in_which_the_generator_may_have_been_the_limit_are_counted_for_each_side():
+    found = pairs(CLOSED, 1.0)
+    busy = with_parts(found[3].second, generator=build.told_limit(build.BUSY))
+    found[3] = replace(found[3], second=busy)
+    assert [side.limited for side in compare(found).sides] == [0, 1]
 
 
 def test_no_pair_at_all_is_no_verdict():
