@@ -9,7 +9,7 @@ from prony.archive import open_archive
 from prony.model.facts import Fingerprint
 from prony.model.trial import Run, RunStatus
 from prony.reading.across import stretches
-from prony.reading.study import read_archive
+from prony.reading.study import read_archive, sessions_in
 from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
@@ -62,6 +62,12 @@ def test_a_report_of_several_does_not(reading):
         several
     )
     assert reading_json(several)["extent"]["sessions"] == 2
+
+
+def test_a_crafted_plan_of_no_sessions_has_one(reading):
+    plan = replace(reading.plan, design=replace(reading.plan.design, sessions=0))
+    (side,) = sessions_in(replace(reading, plan=plan), "a")
+    assert (side.archive, side.blocks) == ("a", 6)
 
 
 def test_runs_without_trials_are_no_sessions(reading):

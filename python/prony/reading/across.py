@@ -47,8 +47,9 @@ def session_of(record: TrialRecord, plan: Plan, stretch: Mapping[int, int]) -> i
     times the planned sessions, and which of these it is. A study of a length of time may have more blocks
     than were planned.
     """
-    planned = min(plan.design.sessions - 1, record.trial.block // plan.session_blocks)
-    return stretch.get(record.run_id, 0) * plan.design.sessions + planned
+    sessions = max(1, plan.design.sessions)
+    planned = min(sessions - 1, record.trial.block // plan.session_blocks)
+    return stretch.get(record.run_id, 0) * sessions + planned
 
 
 class SideKind(StrEnum):

@@ -531,11 +531,11 @@ def sessions_in(
     of `side_of`.
     """
     whole = side_of(reading, archive, takes_unsteady=takes_unsteady)
-    stretch = stretches(reading.runs)
+    stretch, sessions = stretches(reading.runs), max(1, reading.plan.design.sessions)
 
     def session(number: int) -> Side:
         own = [one for one in reading.trials if one.session == number]
-        runs = (run for run in reading.runs if stretch[run.id] == number // reading.plan.design.sessions)
+        runs = (run for run in reading.runs if stretch[run.id] == number // sessions)
         known = (reading.plan, tuple(runs), reading.subjects, own)
         alone = side_of(read_figures(*known, takes_unsteady=whole.takes_unsteady), archive)
         return replace(
