@@ -92,7 +92,7 @@ CONNECTION_STAGE_FIGURES = [
 def load_pairs():
     pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
     found = test_load_pairs.compare(pairs, dropped=2)
-    found = replace(found, windows=replace(found.windows, limited=3))
+    found = replace(found, sides=tuple(replace(side, limited=3) for side in found.sides))
     return compare_document(found), document_json(found)
 
 

@@ -29,8 +29,7 @@ from prony.model.trial import SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import StudyResults, read_archive
-from prony.report.formats.over_sheets import Sheet
-from prony.report.formats.sheets import sheets
+from prony.report.formats.sheets import Sheet, sheets
 
 
 class Library(StrEnum):

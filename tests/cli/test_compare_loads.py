@@ -102,7 +102,7 @@ def test_five_runs_a_side_have_a_verdict(said, tmp_path):
     assert "From saved loads, unpaired: includes machine drift" in words
     found = said("compare", first, second, "--json").json
     assert found["loads"][0]["metrics"]["ok_per_s"]["comparison"]["verdict"] == "higher"
-    assert len(found["runs"]["second"]["files"]) == 5
+    assert len(found["sides"][1]["files"]) == 5
 
 
 def test_the_exit_status_is_that_of_archives(said, tmp_path):

@@ -16,7 +16,8 @@ import pytest
 from fuzz import goldens
 from golden import build
 from prony.archive import open_archive
-from prony.cli.report import report
+from prony.cli.report import ReportOptions
+from prony.cli.report import report as command
 from prony.core.errors import HostError, PronyError
 from prony.core.units import DAY_NS
 from prony.model.facts import AskedProgram, CodeKind, HotCode, HotSpot, TrialFacts
@@ -224,6 +225,10 @@ def several(tmp_path: Path, request: pytest.FixtureRequest) -> list[Path]:
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: HOST)
+
+
+def report(files: list[Path], **how: Any) -> None:
+    command.__wrapped__(files, ReportOptions(**how))
 
 
 def unpacked(page: str) -> str:

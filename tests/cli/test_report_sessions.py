@@ -72,7 +72,7 @@ def test_several_archives_of_one_plan_are_its_sessions(said, three):
     done = said("report", *three)
     assert done.status == 0
     assert "Fewer than 5 sessions: their range, no interval, and no verdict over them." in words(done.out)
-    assert re.search(r"session 3: .*2\.prony", done.out)
+    assert re.search(r"session 3 \(2\): ", done.out)
 
 
 def test_fewer_than_five_sessions_have_no_leader(said, three):
@@ -238,7 +238,7 @@ def test_sessions_that_agree_are_said_to(said, tmp_path):
 def test_five_sessions_have_intervals(said, tmp_path):
     files = [session(tmp_path / f"{k}.prony", k, (1, 1, 1 + 0.01 * k)) for k in range(5)]
     found = json.loads(said("report", *files, "--json").out)
-    assert len(found["sessions"]) == 5
+    assert len(found["sides"]) == 5
     slow = next(row for row in found["loads"][0]["rows"] if row["name"] == "gunicorn+hello")
     assert slow["ratio"]["verdict"] == "lower"
     assert slow["ratio"]["low"] < slow["ratio"]["effect"] < slow["ratio"]["high"]
@@ -249,12 +249,12 @@ def test_the_json_has_only_keys_that_its_page_names(said, three):
     named = set(re.findall(r"`(\w+)`", made_page("report-json.md")))
     (load,) = found["loads"]
     ratio = load["rows"][1]["ratio"]
-    assert {*found, *found["sessions"][0], *load, *load["rows"][1], *ratio} <= named
+    assert {*found, *found["sides"][0], *load, *load["rows"][1], *ratio} <= named
 
 
 def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
     assert said("report", *three, "--markdown", tmp_path / "a.md", "--csv", tmp_path / "tables").status == 0
-    assert "Verdicts that change" in (tmp_path / "a.md").read_text()
+    assert "What changes" in (tmp_path / "a.md").read_text()
     with (tmp_path / "tables" / "sessions.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["session"] for row in rows} == {"1", "2", "3"}
@@ -395,7 +395,7 @@ def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):
     out = words(said("report", file, "--full").out)
     assert "session 2:" in out and "3 blocks" in out
     found = json.loads(said("report", file, "--json").out)
-    assert (found["extent"]["sessions"], len(found["across"]["sessions"])) == (2, 2)
+    assert (found["extent"]["sessions"], len(found["across"]["sides"])) == (2, 2)
 
 
 MACHINE = "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel {}, virtual machine"
@@ -410,7 +410,7 @@ def test_sessions_of_several_archives_name_their_machines_where_these_differ(sai
     assert all(f"machine {number}: {name}" in out for number, name in ((1, OLD), (2, NEW)))
     found = json.loads(said("report", *files, "--json").out)
     assert found["machines"] == 2
-    shown = [(one["machine_number"], one["machine"]) for one in found["sessions"]]
+    shown = [(one["machine_number"], one["machine"]) for one in found["sides"]]
     assert shown == [(1, OLD), (2, NEW), (1, OLD)]
 
 

@@ -1,5 +1,6 @@
 """Two loads in alternating windows: what is told apart, and what is not."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from prony.figures.load_pairs import LoadPair, LoadSide, PairedLoads, compare_lo
 from prony.figures.statistics.compare import Verdict
 from prony.figures.statistics.effects import paired
 from prony.figures.versus import Family
+from recordings import with_parts
 
 MS = 1_000_000
 CLOSED = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
@@ -81,15 +83,22 @@ def test_a_figure_that_is_missing_says_why():
 
 def test_the_errors_of_all_windows_are_added_and_disqualify():
     found = compare(pairs(CLOSED, 1.0, errors={"reset": 30}))
-    assert found.windows.first.errors == found.windows.second.errors == 300
+    assert [side.errors for side in found.sides] == [300, 300]
     rate = figures(found)["ok_per_s"]
     assert (rate.comparison, rate.reason) == (None, "speed does not qualify: its requests fail")
     assert figures(compare(pairs(CLOSED, 1.0)))["ok_per_s"].reason is None
 
 
+def test_the_windows_in_which_the_generator_may_have_been_the_limit_are_counted_for_each_side():
+    found = pairs(CLOSED, 1.0)
+    busy = with_parts(found[3].second, generator=build.told_limit(build.BUSY))
+    found[3] = replace(found[3], second=busy)
+    assert [side.limited for side in compare(found).sides] == [0, 1]
+
+
 def test_no_pair_at_all_is_no_verdict():
     found = compare([])
-    assert (found.windows.pairs, found.windows.first.requests) == (0, 0)
+    assert (found.windows.pairs, [side.requests for side in found.sides]) == (0, [0, 0])
     assert verdicts(found) == {}
     assert figures(found)["ok_per_s"].reason == "speed does not qualify: no trial ran"
 

@@ -194,7 +194,7 @@ def test_what_is_resumed_on_another_machine_is_another_session(tmp_path):
     with open_archive(path) as archive:
         reading = read_archive(archive)
     assert (reading.sessions, reading.groups[0].answer.leader) == (2, None)
-    assert len(reading.across.parts) == 2
+    assert len(reading.across.sides) == 2
 
 
 # --- which blocks of a session count ----------------------------------------------------------------------

@@ -8,8 +8,8 @@ from golden import build
 from prony.archive import open_archive
 from prony.model.facts import Fingerprint
 from prony.model.trial import Run, RunStatus
-from prony.reading.across import first_runs, stretches
-from prony.reading.study import read_archive
+from prony.reading.across import stretches
+from prony.reading.study import read_archive, sessions_in
 from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
@@ -28,13 +28,15 @@ def run(started, fingerprint=build.FINGERPRINT):
     [
         ((), ()),
         ((run(MORNING),), (0,)),
-        ((run(MORNING), run(MORNING + 3 * HOUR)), (0,)),
+        ((run(MORNING), run(MORNING + 3 * HOUR)), (0, 0)),
         ((run(MORNING), run(MORNING + 24 * HOUR)), (0, 1)),
-        ((run(MORNING), run(MORNING + 2 * HOUR, OTHER), run(MORNING + 4 * HOUR, OTHER)), (0, 1)),
+        (tuple(run(MORNING + hours * HOUR) for hours in (0, 1, 24, 25)), (0, 0, 1, 1)),
+        ((run(MORNING), run(MORNING + 2 * HOUR, OTHER), run(MORNING + 4 * HOUR, OTHER)), (0, 1, 1)),
     ],
 )
 def test_a_session_begins_on_another_day_or_machine(runs, expected):
-    assert first_runs(runs) == expected
+    numbered = [replace(one, id=k) for k, one in enumerate(runs, 1)]
+    assert tuple(stretches(numbered).values()) == expected
 
 
 @pytest.fixture
@@ -62,13 +64,12 @@ def test_a_report_of_several_does_not(reading):
     assert reading_json(several)["extent"]["sessions"] == 2
 
 
+def test_a_crafted_plan_of_no_sessions_has_one(reading):
+    plan = replace(reading.plan, design=replace(reading.plan.design, sessions=0))
+    (side,) = sessions_in(replace(reading, plan=plan), "a")
+    assert (side.archive, side.blocks) == ("a", 6)
+
+
 def test_runs_without_trials_are_no_sessions(reading):
     both = (reading.runs[0], replace(reading.runs[0], fingerprint=OTHER))
     assert replace(reading, runs=both).sessions == 1
-
-
-def test_a_run_belongs_to_the_session_that_began_last():
-    starts = (MORNING, MORNING + HOUR, MORNING + 24 * HOUR, MORNING + 25 * HOUR)
-    runs = [replace(run(start), id=k) for k, start in enumerate(starts, 1)]
-    found = stretches(runs)
-    assert found[1] == found[2] != found[3] == found[4]

@@ -10,7 +10,7 @@ from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.steady_state import Kind
 from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import RunFacts
-from prony.reading.study import read_archive, read_over, read_sessions
+from prony.reading.study import read_archive, read_over, sessions_in
 from prony.report.formats.as_json import reading_json
 from prony.report.forms import about_percent, percent
 from prony.report.sections.brief_trust import trust_lines
@@ -92,12 +92,12 @@ def test_by_force_it_enters_verdicts_and_the_report_says_so(tmp_path, forced, op
 )
 def test_over_archives_it_enters_verdicts_where_all_were_measured_by_force(tmp_path, forced, verdict):
     faster = Claim("c", "b is faster than a", ClaimKind.HIGHEST, "ok_per_s", "b+*", "a+*")
-    parts = []
+    sides = []
     for k, by_force in enumerate(forced):
         with open_archive(planted(tmp_path / f"{k}.prony", RISING, forced=by_force)) as archive:
             plan = replace(archive.plan(), claims=(faster,))
-            parts += read_sessions(archive, f"{k}.prony", plan=plan)
-    (claim,) = read_over(plan, parts).claims
+            sides += sessions_in(read_archive(archive, plan=plan), f"{k}.prony")
+    (claim,) = read_over(sides).claims
     assert claim.over.verdict is verdict
 
 

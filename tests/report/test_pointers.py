@@ -34,16 +34,16 @@ from prony.model.facts import (
 )
 from prony.model.limit import Limit, LimitKind
 from prony.model.trial import Failed, Fault, FaultKind, Invalid
+from prony.reading.across import over_archives
 from prony.reading.limits import limited_cells
-from prony.reading.study import read_archive
-from prony.reading.trend import trend_of
+from prony.reading.study import read_archive, side_of
+from prony.report.across import across_document
 from prony.report.brief import brief_report
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.formats.as_json import document_json, reading_json
 from prony.report.publication import Redaction
 from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text
-from prony.report.trend import trend_document
 from prony.report.why import why_document
 
 STUDIES = {
@@ -183,8 +183,8 @@ def why(reading):
 
 def of_two(_path):
     reading, _ = read(build.study_two)
-    trend = trend_of((("first", reading), ("second", reading)))
-    return trend_document(trend), document_json(trend)
+    found = over_archives((side_of(reading, "first"), side_of(reading, "second")))
+    return across_document(found), document_json(found)
 
 
 REPORTS = {
@@ -360,13 +360,12 @@ MAKERS = {
     "study_report": "study_two",
     "brief_report": "study_two, in short",
     "full_page": "study_two, as a page",
-    "trend_document": "study_two, twice",
+    "across_document": "study_two, twice",
     "why_document": "study_two, why",
     "load_document": "load: a closed loop",
     "compare_document": "compare: two subjects",
     "selftest_document": "selftest: two labels",
     "planted_document": "selftest: planted",
-    "sessions_report": "sessions",
     "studies_document": "studies: all",
     "study_page": "studies: those with figures",
     "calibration_document": "calibrate",

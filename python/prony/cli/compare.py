@@ -64,6 +64,8 @@ def compare(
     asked: CompareOptions,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
+    from prony.figures.change import held
+
     limits = tuple(_limit(text) for text in asked.fail_if or ())
     if len(others) not in (1, 2):
         raise UsageError(
@@ -76,7 +78,8 @@ def compare(
     said = [name for name, to in outputs if to == "-"]
     if len(said) + asked.as_json > 1:
         raise UsageError(f"`{said[0]} -`: something else goes to standard output; expected a file")
-    found = _found(file, others, limits, force=asked.force)
+    found = _found(file, others, [name for limit in limits for name in limit.metrics], force=asked.force)
+    found = replace(found, limits=tuple(held(limit, load) for limit in limits for load in found.loads))
     _write(found, asked, is_said=bool(said))
     return _status(found)
 
@@ -98,21 +101,22 @@ def _write(found: "Versus", asked: CompareOptions, *, is_said: bool) -> None:
         write_output(junit(found), asked.junit_to)
 
 
-def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
+def _found(file: Path, others: Sequence[str], primary: Sequence[str], *, force: bool) -> "Versus":
+    """Return the comparison. ``primary``: the metrics that it is made for, where limits name any."""
     from prony.cli.compare_loads import are_saved_loads, compared_saved_loads
 
     if len(others) == 2:
-        return _subjects(file, others, limits, force=force)
+        return _subjects(file, others, primary, force=force)
     sides = file, Path(others[0])
     saved = [are_saved_loads(side) for side in sides]
     if all(saved):
-        return compared_saved_loads(*sides, limits, force=force)
+        return compared_saved_loads(*sides, force=force)
     if any(saved):
         raise UsageError(
             f"`{sides[0]}` and `{sides[1]}` are not of one kind; expected two archives, or two saved loads",
             hint="a saved load is a file of prony load --json, or a folder of such files named *.json",
         )
-    return _archives(file, others, limits, force=force)
+    return _archives(file, Path(others[0]), primary, force=force)
 
 
 def _limit(text: str) -> "ChangeLimit":
@@ -124,14 +128,14 @@ def _limit(text: str) -> "ChangeLimit":
         raise UsageError(f"`--fail-if`: {error}") from None
 
 
-def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
+def _subjects(file: Path, names: Sequence[str], primary: Sequence[str], *, force: bool) -> "Versus":
     from prony.figures.versus import matches
 
     reading = read_file(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
     sides = first[0].cell.subject.name, second[0].cell.subject.name
-    return _compared(reading, sides, found, limits, is_paired=True)
+    return _compared(reading, sides, found, primary, is_paired=True)
 
 
 def _cells(reading: "StudyResults", name: str, file: Path) -> list["CellSummary"]:
@@ -146,12 +150,9 @@ def _cells(reading: "StudyResults", name: str, file: Path) -> list["CellSummary"
     return [cell for cell in reading.cells if cell.cell.subject.name == meant[0]]
 
 
-def _archives(
-    first: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool
-) -> "Versus":
+def _archives(first: Path, second: Path, primary: Sequence[str], *, force: bool) -> "Versus":
     from prony.figures.versus import matches
 
-    second = Path(others[0])
     before, after = read_file(first, force=force), read_file(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
     found = matches(before.cells, after.cells, alike=not single)
@@ -161,7 +162,7 @@ def _archives(
             f"`{first}` and `{second}` cannot be compared, because they differ: {'; '.join(differ)}",
             hint="measure both in one study on one machine, or add --force and read the result with care",
         )
-    return _compared(after, (str(first), str(second)), found, limits, is_paired=False, forced=differ)
+    return _compared(after, (str(first), str(second)), found, primary, is_paired=False, forced=differ)
 
 
 def _differences(before: "StudyResults", after: "StudyResults", found: Sequence["Match"]) -> tuple[str, ...]:
@@ -179,13 +180,12 @@ def _compared(
     reading: "StudyResults",
     sides: tuple[str, str],
     found: Sequence["Match"],
-    limits: Sequence["ChangeLimit"],
+    primary: Sequence[str],
     *,
     is_paired: bool,
     forced: tuple[str, ...] = (),
 ) -> "Versus":
-    from prony.figures.change import held
-    from prony.figures.versus import UNPAIRED, Versus, compared_loads, then_of
+    from prony.figures.versus import Versus, compared_loads, then_of
     from prony.reading.groups import terms
 
     first, second = sides
@@ -198,17 +198,15 @@ def _compared(
     agreed = replace(terms(reading.plan, reading.blocks), by_session=by_session)
     # Only a study has looks: two archives are compared once. Sessions are counted as they are.
     agreed = agreed if is_paired and not by_session else replace(agreed, look=None)
-    loads = compared_loads(found, is_paired, agreed, [name for limit in limits for name in limit.metrics])
+    loads = compared_loads(found, is_paired, agreed, primary)
     units = "sessions" if by_session else "blocks"
     return Versus(
         first=first,
         second=second,
         paired=is_paired,
         by_session=by_session,
-        remark=None if is_paired else UNPAIRED,
         forced=forced,
         loads=loads,
-        limits=tuple(held(limit, load) for limit in limits for load in loads),
         then=then_of(loads, f"more {units}" if is_paired else "one study of both, in which they take turns"),
     )
 

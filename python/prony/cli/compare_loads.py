@@ -9,7 +9,6 @@ from prony.core.errors import UsageError
 from prony.core.units import MIB
 
 if TYPE_CHECKING:
-    from prony.figures.change import ChangeLimit
     from prony.figures.saved_loads import SavedLoad, SavedLoads
     from prony.figures.versus import Versus
 
@@ -33,16 +32,11 @@ def are_saved_loads(path: Path) -> bool:
     return head != _ARCHIVE and head.lstrip()[:1] == b"{"
 
 
-def compared_saved_loads(
-    first: Path, second: Path, limits: Sequence["ChangeLimit"], *, force: bool
-) -> "Versus":
+def compared_saved_loads(first: Path, second: Path, *, force: bool) -> "Versus":
     """Return the comparison of two sides of saved loads.
 
     *Errors*: UsageError for a file that is none, and, without ``force``, for loads that differ.
     """
-    from dataclasses import replace
-
-    from prony.figures.change import held
     from prony.figures.saved_loads import compare_saved_loads
 
     sides = _side(first), _side(second)
@@ -52,8 +46,7 @@ def compared_saved_loads(
             f"`{first}` and `{second}` cannot be compared, because their loads differ: {'; '.join(differ)}",
             hint="load both alike, or add --force and read the result with care",
         )
-    found = compare_saved_loads(*sides, differ)
-    return replace(found, limits=tuple(held(limit, load) for limit in limits for load in found.loads))
+    return compare_saved_loads(*sides, differ)
 
 
 def _differences(sides: Sequence["SavedLoads"]) -> Iterator[str]:

@@ -27,6 +27,7 @@ import typer
 
 _OPTION = "option"
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 def option(default: _T, words: str, *names: str, **more: Any) -> _T:
@@ -36,7 +37,7 @@ def option(default: _T, words: str, *names: str, **more: Any) -> _T:
     return field(default=default, metadata={_OPTION: (names, {"help": words, **more})})
 
 
-def flattened(command: Callable[..., int]) -> Callable[..., int]:
+def flattened(command: Callable[..., _R]) -> Callable[..., _R]:
     """Return ``command`` with each dataclass of options replaced by its fields.
 
     Names of fields must be unique over all dataclasses of a command.
@@ -52,7 +53,7 @@ def flattened(command: Callable[..., int]) -> Callable[..., int]:
     ]
 
     @wraps(command)
-    def flat(**values: object) -> int:
+    def flat(**values: object) -> _R:
         built = {
             name: group(**{one.name: values.pop(one.name) for one in fields(group)})
             for name, group in groups.items()

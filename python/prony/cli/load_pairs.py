@@ -50,8 +50,7 @@ def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> in
     if dropped:
         return ExitCode.INTERRUPTED
     # A side that answered nothing has not been measured.
-    windows = found.windows
-    answered = windows and all(side.requests > side.errors for side in (windows.first, windows.second))
+    answered = all(side.requests > side.errors for side in found.sides)
     return ExitCode.DONE if answered else ExitCode.COULD_NOT_MEASURE
 
 

@@ -7,7 +7,7 @@ The one place where that is decided; what is shown is the same in every form.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.flat import flattened, option
 from prony.cli.options import write_answer, write_html, write_output
 from prony.cli.pages import (
     names_of,
@@ -33,82 +34,109 @@ from prony.core.safe_text import escaped
 from prony.model.json_codec import Json
 
 if TYPE_CHECKING:
-    from prony.model.plan import Plan
     from prony.model.trial import TrialRecord
-    from prony.reading.across import SessionPart, Sessions
+    from prony.reading.across import Across
     from prony.reading.study import StudyResults
-    from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
-    from prony.report.formats.over_sheets import Sheet
     from prony.report.publication import Redaction
 
+    _Readings = Sequence[tuple[Path, StudyResults]]
 
-@dataclass(frozen=True, slots=True)
-class SeveralShown:
-    """How archives are shown: the options of `prony report`."""
 
-    as_json: bool = False
-    markdown_to: str | None = None
-    html_to: str | None = None
-    csv_to: Path | None = None
-    figures_to: Path | None = None
-    redact: bool = False
-    force: bool = False
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from prony.report.formats.schema import report_schema
+
+        show(json.dumps(report_schema(), indent=2))
+        raise typer.Exit
 
 
 @dataclass(frozen=True, slots=True)
-class _Several:
-    """Several archives in each form."""
+class ReportOptions:
+    """How archives are shown, and what is written."""
 
-    document: "Document"
-    data: Callable[[], Json]
-    page: Callable[[], str]
-    sheets: Callable[[], "tuple[Sheet, ...]"]
-    pictures: Callable[[], Iterator[tuple[str, bytes]]]
-    redaction: "Redaction | None"
+    as_json: bool = option(False, "Print JSON.", "--json")
+    schema: bool = option(
+        False,
+        "Print the JSON Schema of --json, and nothing else.",
+        "--schema",
+        is_eager=True,
+        callback=_print_schema,
+    )
+    markdown_to: str | None = option(
+        None, "Write Markdown to a file, or to standard output for -.", "--markdown", metavar="OUT"
+    )
+    html_to: str | None = option(
+        None, "Write a page with charts to a file, or to -.", "--html", metavar="OUT"
+    )
+    redact: bool = option(
+        False,
+        "In any form: leave out paths and this machine's name; in a page also its facts, and logs.",
+        "--redact",
+    )
+    figures_to: Path | None = option(
+        None, "Write every chart as SVG and PNG into a new folder.", "--figures", metavar="DIR"
+    )
+    site_to: Path | None = option(
+        None,
+        "Write the pages of all archives, or of folders of them, with an index into a new folder.",
+        "--site",
+        metavar="DIR",
+    )
+    full: bool = option(False, "Print all tables, claims and notes, not the answer alone.", "--full")
+    csv_to: Path | None = option(
+        None, "Write every table as a CSV file into a new folder.", "--csv", metavar="DIR"
+    )
+    force: bool = option(False, "Let subjects whose pace was not steady enter verdicts.", "--force")
+
+    @property
+    def writes(self) -> bool:
+        """Whether files are asked for: nothing is printed then."""
+        files = (self.csv_to, self.markdown_to, self.html_to, self.figures_to)
+        return any(one is not None for one in files)
 
 
-def report_several(files: Sequence[Path], output: SeveralShown) -> None:
+def report_several(files: Sequence[Path], asked: ReportOptions) -> None:
     """Report archives of one plan as its sessions; where plans differ, say in what, and show the same cells.
 
     *Errors*: ArchiveError; UsageError when a file is named twice, or for an output that cannot be written.
     """
-    differ = _differences(files)
-    if differ:
-        say("\n  ".join(differ))
-    read = _same_cells if differ else _one_plan
-    several = read(files, output)
-    if output.markdown_to is not None:
-        # Markdown is to pass on.
-        redacted = several if output.redact else read(files, replace(output, redact=True))
-        _write_document(redacted.document, output.markdown_to, redacted.redaction)
-    if not _write(several, output):
-        _print(several, as_json=output.as_json)
-
-
-def _write(several: _Several, output: SeveralShown) -> bool:
-    """Write the files that are asked for; return whether there were any."""
-    from prony.report.formats.csv_files import write_sheets
-
-    if output.csv_to is not None:
-        write_sheets(several.sheets(), output.csv_to, partial(proved, redaction=several.redaction))
-    if output.html_to is not None:
-        write_html(proved(several.page(), several.redaction), output.html_to)
-    if output.figures_to is not None:
-        write_pictures(several.pictures(), output.figures_to, several.redaction)
-    asked = (output.csv_to, output.markdown_to, output.html_to, output.figures_to)
-    return any(one is not None for one in asked)
-
-
-def _print(several: _Several, *, as_json: bool) -> None:
+    from prony.report.across import across_document
+    from prony.report.formats.as_json import document_json
     from prony.report.formats.terminal import TerminalReporter
 
-    if as_json:
-        _show_data(several.data(), several.redaction)
+    readings = [(file, read_file(file, force=asked.force)) for file in files]
+    differ = _differences(readings)
+    if differ:
+        say("\n  ".join(differ))
+    found, redaction = _across(readings, asked, is_one_plan=not differ)
+    if asked.markdown_to is not None:
+        # Markdown is to pass on.
+        redacted = _across(readings, replace(asked, redact=True), is_one_plan=not differ)
+        _write_document(across_document(redacted[0]), asked.markdown_to, redacted[1])
+    if asked.writes:
+        _write(found, asked, redaction)
+    elif asked.as_json:
+        _show_data(document_json(found), redaction)
     else:
-        proved(str(several.document), several.redaction)
-        TerminalReporter().write_report(several.document)
+        document = across_document(found)
+        proved(str(document), redaction)
+        TerminalReporter().write_report(document)
+
+
+def _write(found: "Across", asked: ReportOptions, redaction: "Redaction | None") -> None:
+    from prony.report.formats.csv_files import write_sheets
+    from prony.report.formats.sheets import over_sheets
+    from prony.report.page.pictures import pictures_of_several
+    from prony.report.page.several import page_of_several
+
+    if asked.csv_to is not None:
+        write_sheets(over_sheets(found), asked.csv_to, partial(proved, redaction=redaction))
+    if asked.html_to is not None:
+        write_html(proved(page_of_several(found), redaction), asked.html_to)
+    if asked.figures_to is not None:
+        write_pictures(pictures_of_several(found), asked.figures_to, redaction)
 
 
 def _show_data(data: "Json", redaction: "Redaction | None") -> None:
@@ -116,97 +144,35 @@ def _show_data(data: "Json", redaction: "Redaction | None") -> None:
     show(json.dumps(data, indent=2))
 
 
-# --- the sessions of one plan -------------------------------------------------------------------------------
-
-
-def _differences(files: Sequence[Path]) -> list[str]:
+def _differences(readings: "_Readings") -> list[str]:
     """Return in words what keeps archives from being sessions of one plan; empty when nothing does."""
-    from prony.archive import open_archive
     from prony.reading.across import differences_of_plans
 
-    plans = []
-    for file in files:
-        with open_archive(file) as archive:
-            plans.append(archive.plan())
-    for file, plan in zip(files[1:], plans[1:], strict=True):
-        found = differences_of_plans(plans[0], plan)
-        if found:
-            head = f"`{files[0]}` and `{file}` are not sessions of one plan; they differ in"
+    first, own = readings[0]
+    for file, reading in readings:
+        if found := differences_of_plans(own.plan, reading.plan):
+            head = f"`{first}` and `{file}` are not sessions of one plan; they differ in"
             return [escaped(one) for one in (head, *found)]
     return []
 
 
-def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
-    from prony.report.formats.as_json import document_json
-    from prony.report.formats.over_sheets import session_sheets
-    from prony.report.page.pictures import pictures_of_sessions
-    from prony.report.page.several import page_of_sessions
-    from prony.report.trend import sessions_report
+def _across(
+    readings: "_Readings", asked: ReportOptions, *, is_one_plan: bool
+) -> "tuple[Across, Redaction | None]":
+    """Return archives side by side, the oldest first, and what was taken out of it."""
+    from prony.reading.across import over_archives
+    from prony.reading.study import read_over, sessions_in, side_of
 
-    plan, found = _sessions(files, force=output.force, redact=output.redact)
-    (plan, found), redaction = passed_on((plan, found), [plan], redact=output.redact)
-    title = plan.title or plan.name
-    return _Several(
-        sessions_report(title, found),
-        lambda: document_json(found, title=title),
-        lambda: page_of_sessions(title, found),
-        lambda: session_sheets(found),
-        lambda: pictures_of_sessions(found),
-        redaction,
-    )
-
-
-def _sessions(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Plan, Sessions]":
-    from prony.reading.study import read_over
-
-    names = names_of(files, redact=True) if redact else [file.name for file in files]
-    read = [_read(file, name, force=force) for file, name in zip(files, names, strict=True)]
-    first, _ = read[0]
-    parts = [part for _, found in read for part in found]
-    if len({part.started_unix_ns for part in parts}) < len(parts):
-        raise UsageError("two of the archives hold the same session", hint="name each archive once")
-    if len(parts) < 2:
-        raise UsageError("fewer than two of the archives have trials: there are no sessions to compare")
-    return first, read_over(first, parts)
-
-
-def _read(file: Path, name: str, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
-    from prony.archive import open_archive
-    from prony.reading.study import read_sessions
-
-    with open_archive(file) as archive:
-        return archive.plan(), read_sessions(archive, name, takes_unsteady=force)
-
-
-# --- the same cells -----------------------------------------------------------------------------------------
-
-
-def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
-    from prony.report.formats.as_json import document_json
-    from prony.report.formats.over_sheets import trend_sheets
-    from prony.report.page.pictures import pictures_of_trend
-    from prony.report.page.several import page_of_trend
-    from prony.report.trend import trend_document
-
-    trend, redaction = _trend(files, force=output.force, redact=output.redact)
-    return _Several(
-        trend_document(trend),
-        lambda: document_json(trend),
-        lambda: page_of_trend(trend),
-        lambda: trend_sheets(trend),
-        lambda: pictures_of_trend(trend),
-        redaction,
-    )
-
-
-def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Trend, Redaction | None]":
-    """Return what archives have in common, the oldest first, and what was taken out of it."""
-    from prony.reading.trend import trend_of
-
-    named = zip(files, names_of(files, redact=redact), strict=True)
-    readings = [(name, read_file(file, force=force)) for file, name in named]
-    trend = trend_of(readings)
-    return passed_on(trend, [reading.plan for _, reading in readings], redact=redact)
+    names = names_of([file for file, _ in readings], redact=asked.redact)
+    read = [(reading, name) for (_, reading), name in zip(readings, names, strict=True)]
+    if is_one_plan:
+        sides = [side for one in read for side in sessions_in(*one, takes_unsteady=asked.force)]
+        if len({side.started_unix_ns for side in sides}) < len(sides):
+            raise UsageError("two of the archives hold the same session", hint="name each archive once")
+        if len(sides) < 2:
+            raise UsageError("fewer than two of the archives have trials: there are no sessions to compare")
+    found = read_over(sides) if is_one_plan else over_archives(side_of(*one) for one in read)
+    return passed_on(found, [reading.plan for _, reading in readings], redact=asked.redact)
 
 
 EPILOG = """\
@@ -229,14 +195,7 @@ Examples:
 """
 
 
-def _print_schema(asked: bool) -> None:
-    if asked:
-        from prony.report.formats.schema import report_schema
-
-        show(json.dumps(report_schema(), indent=2))
-        raise typer.Exit
-
-
+@flattened
 @with_patience
 def report(
     files: Annotated[
@@ -247,93 +206,51 @@ def report(
             metavar="FILE...",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    schema: Annotated[
-        bool,
-        typer.Option(
-            "--schema",
-            help="Print the JSON Schema of --json, and nothing else.",
-            is_eager=True,
-            callback=_print_schema,
-        ),
-    ] = False,
-    markdown_to: Annotated[
-        str | None,
-        typer.Option(
-            "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
-        ),
-    ] = None,
-    html_to: Annotated[
-        str | None,
-        typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
-    ] = None,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="In any form: leave out paths and this machine's name; in a page also its facts, and logs.",
-        ),
-    ] = False,
-    figures_to: Annotated[
-        Path | None,
-        typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
-    ] = None,
-    site_to: Annotated[
-        Path | None,
-        typer.Option(
-            "--site",
-            help="Write the pages of all archives, or of folders of them, with an index into a new folder.",
-            metavar="DIR",
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
-    ] = False,
-    csv_to: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
-    ] = False,
+    asked: ReportOptions,
 ) -> None:
     """Report the figures, the verdicts and the answer of one or more archives; execute nothing from them."""
-    if site_to is not None:
-        write_site(files, site_to, redact=redact, force=force)
-        return
-    if len(files) > 1:
-        if full:
+    if asked.site_to is not None:
+        write_site(files, asked.site_to, redact=asked.redact, force=asked.force)
+    elif len(files) > 1:
+        if asked.full:
             raise UsageError(
                 "`--full` takes one archive; of several, everything is always printed",
                 hint="leave it out, or report each archive alone",
             )
-        report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, figures_to, redact, force))
+        report_several(files, asked)
+    elif files[0].is_dir():
+        _report_search(files[0], asked)
+    else:
+        _report_one(files[0], asked)
+
+
+def _report_one(file: Path, asked: ReportOptions) -> None:
+    from prony.report.brief import brief_report
+    from prony.report.study import full_page
+
+    redact, force = asked.redact, asked.force
+    if asked.csv_to is not None:
+        _write_csv(file, asked.csv_to, force=force, redact=redact)
+    if asked.markdown_to is not None:
+        reading, redaction = _reading(file, force=force, redact=True)
+        document = full_page(reading) if asked.full else brief_report(reading)
+        _write_document(document, asked.markdown_to, redaction)
+    if asked.html_to is not None:
+        write_page(file, asked.html_to, redact=redact, force=force)
+    if asked.figures_to is not None:
+        write_figures(file, asked.figures_to, redact=redact, force=force)
+    if asked.writes:
         return
-    (file,) = files
-    if file.is_dir():
-        refused = {"--markdown": markdown_to, "--redact": redact, "--figures": figures_to, "--csv": csv_to}
-        _report_search(file, html_to, [name for name, value in refused.items() if value], as_json=as_json)
-        return
-    if csv_to is not None:
-        _write_csv(file, csv_to, force=force, redact=redact)
-    if markdown_to is not None:
-        _write_markdown(file, markdown_to, _page_of(full), force=force)
-    if html_to is not None:
-        write_page(file, html_to, redact=redact, force=force)
-    if figures_to is not None:
-        write_figures(file, figures_to, redact=redact, force=force)
-    if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
-        return
-    if as_json:
+    if asked.as_json:
         from prony.report.formats.as_json import reading_json
 
         reading, redaction = _reading(file, force=force, redact=redact)
         _show_data(reading_json(reading), redaction)
     else:
-        show_report(file, full=full, force=force, redact=redact)
+        show_report(file, full=asked.full, force=force, redact=redact)
 
 
-def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
+def _report_search(folder: Path, asked: ReportOptions) -> None:
     """Report the search of a folder that `prony tune` wrote.
 
     *Errors*: UsageError for a folder without one, or forms that it does not have; ArchiveError for a file
@@ -344,26 +261,14 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
     from prony.report.tune import answer_document
 
     found = read_search(folder)
-    if refused:
-        raise UsageError(f"`{refused[0]}`: a search for settings has text, --json and --html alone")
-    if html_to is not None:
-        write_html(page_of_tune(found), html_to)
+    other = {"markdown": asked.markdown_to, "redact": asked.redact, "figures": asked.figures_to}
+    for name, value in {**other, "csv": asked.csv_to}.items():
+        if value:
+            raise UsageError(f"`--{name}`: a search for settings has text, --json and --html alone")
+    if asked.html_to is not None:
+        write_html(page_of_tune(found), asked.html_to)
     else:
-        write_answer(found, lambda: answer_document(found), "-" if as_json else None)
-
-
-def _page_of(full: bool) -> "Callable[[StudyResults], Document]":
-    from prony.report.brief import brief_report
-    from prony.report.study import full_page
-
-    return full_page if full else brief_report
-
-
-def _write_markdown(
-    file: Path, out: str, page_of: "Callable[[StudyResults], Document]", *, force: bool
-) -> None:
-    reading, redaction = _reading(file, force=force, redact=True)
-    _write_document(page_of(reading), out, redaction)
+        write_answer(found, lambda: answer_document(found), "-" if asked.as_json else None)
 
 
 def _write_document(document: "Document", out: str, redaction: "Redaction | None") -> None:

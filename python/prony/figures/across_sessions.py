@@ -123,13 +123,9 @@ def _ratio(
     found = [one.get((first, name)) for one in sessions]
     verdicts = tuple(None if one is None else one.verdict for one in found)
     below, above = (_logs(of[one], answer.metric or "") for one in (first, name))
-    blocks = [
-        [above[k][block] - below[k][block] for block in above[k].keys() & below[k].keys()]
-        for k in above.keys() & below.keys()
-    ]
+    blocks = [_differences(below[k], above[k]) for k in above.keys() & below.keys()]
     errors = [variance / len(one) for one in blocks if (variance := _variance(one)) is not None]
-    figures = [log_values(of[one], answer.metric or "") for one in (first, name)]
-    differences = [figures[1][k] - figures[0][k] for k in figures[0].keys() & figures[1].keys()]
+    differences = _differences(*(log_values(of[one], answer.metric or "") for one in (first, name)))
     told = {*verdicts, None if over.verdict in NO_VERDICT else over.verdict} - {None}
     return OverRatio(
         over=over,
@@ -139,6 +135,10 @@ def _ratio(
         between=_between(differences, blocks),
         changes=len(told) > 1,
     )
+
+
+def _differences(below: Mapping[int, float], above: Mapping[int, float]) -> list[float]:
+    return [above[k] - below[k] for k in above.keys() & below.keys()]
 
 
 def _mean(values: Sequence[float]) -> float:

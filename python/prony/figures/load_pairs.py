@@ -7,14 +7,15 @@ percentile. Both sides had the same load. The state of one side may last for sev
 long as the whole comparison, no interval shows it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 
 from prony.figures.answer import deciding_metrics, log_ratios
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms
 from prony.figures.statistics.effects import of_mean, shown_by
-from prony.figures.summary import CellSummary, figures, summarise_cell
+from prony.figures.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.figures.versus import (
     METRICS_COMPARED,
     Match,
@@ -23,6 +24,7 @@ from prony.figures.versus import (
     Versus,
     Windows,
     compared_loads,
+    of_blocks,
     then_of,
 )
 from prony.model.address import Address
@@ -31,7 +33,7 @@ from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Ok, Trial, TrialRole
-from prony.model.workload import Workload
+from prony.model.workload import EngineChoice, Workload
 
 # Found by simulation: with it, intervals miss in at most 5 % of comparisons at a correlation of 0.5, and in
 # at most 10 % at 0.8, of 5 pairs and of 100. It stands for what few pairs cannot show.
@@ -73,32 +75,37 @@ def compare_load_pairs(asked: PairedLoads, pairs: Sequence[LoadPair], dropped: i
     *Definition*: made for the metric that decides; in an open loop for the first of p99, p95 and p50 that
     five pairs have: whether they have it depends on their length alone.
     """
-    match = Match(
-        _cell(asked.first, [pair.first for pair in pairs]),
-        _cell(asked.second, [pair.second for pair in pairs]),
+    both = (asked.first, [pair.first for pair in pairs]), (asked.second, [pair.second for pair in pairs])
+    cells = (
+        cell_of(side.url, side.workload, [run_figures(one, pair) for pair, one in enumerate(windows)])
+        for side, windows in both
     )
-    loads = compared_loads([match], True, Terms(), tuple(_made_for(match)), _widening)
+    match = Match(*cells)
+    sides = match.first, match.second
+    effect_of = partial(of_blocks, widening=_widening)
+    loads = compared_loads([match], True, Terms(), tuple(_made_for(match)), effect_of)
+    alike = {name: resemblance(log_ratios(*sides, name)) for name in METRICS_COMPARED}
+    known = {name: one for name, one in alike.items() if one is not None}
     return Versus(
         first=asked.first.url,
         second=asked.second.url,
         paired=True,
-        by_session=False,
-        remark=None,
-        forced=(),
         loads=loads,
-        windows=_windows(asked, match, len(pairs), dropped),
+        sides=tuple(totals(side.counted) for side in sides),
+        windows=Windows(asked.seed, asked.pairs, len(pairs), dropped, known),
         then=then_of(loads, f"the same command with `--pairs {2 * asked.pairs}`"),
     )
 
 
-def _cell(side: LoadSide, recordings: Sequence[Recording]) -> CellSummary:
-    """Return the windows of a side as the trials of a cell, one in each pair."""
-    subject = Subject(side.url, "", App("", "", "", {}), Interface.NONE)
-    trials = [
-        Trial(0, pair, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=one)
-        for pair, one in enumerate(recordings)
-    ]
-    return summarise_cell(Cell(0, subject, side.workload), map(figures, trials))
+def run_figures(recording: Recording, block: int) -> TrialFigures:
+    """Return the figures of a load that is no trial of a study. ``block``: its number, or its pair's."""
+    return figures(Trial(0, block, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=recording))
+
+
+def cell_of(name: str, load: Workload, runs: Iterable[TrialFigures], threads: int = 1) -> CellSummary:
+    """Return the loads of a side as the trials of a cell."""
+    subject = Subject(name, "", App("", "", "", {}), Interface.NONE)
+    return summarise_cell(Cell(0, subject, load, EngineChoice(threads=threads)), runs)
 
 
 def _made_for(match: Match) -> Iterator[str]:
@@ -108,20 +115,13 @@ def _made_for(match: Match) -> Iterator[str]:
             return
 
 
-def _windows(asked: PairedLoads, match: Match, pairs: int, dropped: int) -> Windows:
-    sides = match.first, match.second
-    limits = [trial.limited for side in sides for trial in side.counted]
-    first, second = (SideTotals(side.account.requests, side.account.lost) for side in sides)
-    alike = {name: resemblance(log_ratios(*sides, name)) for name in METRICS_COMPARED}
-    return Windows(
-        seed=asked.seed,
-        asked=asked.pairs,
-        pairs=pairs,
-        dropped=dropped,
-        limited=sum(one is not None and one.level is not Limited.NO for one in limits),
-        first=first,
-        second=second,
-        resemblance={name: one for name, one in alike.items() if one is not None},
+def totals(trials: Sequence[TrialFigures], files: Iterable[str] = ()) -> SideTotals:
+    """Return all windows, or saved loads, of one side together."""
+    return SideTotals(
+        requests=sum(one.account.requests for one in trials),
+        errors=sum(one.account.lost for one in trials),
+        limited=sum(one.limited is not None and one.limited.level is not Limited.NO for one in trials),
+        files=tuple(files),
     )
 
 

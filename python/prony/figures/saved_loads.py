@@ -8,36 +8,21 @@ the same (`differing_loads`). The effect includes what the machine did between t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log
+from functools import partial
+from math import inf, log
 from statistics import variance
 
 from prony.core.metrics import PERCENTILES
 from prony.core.units import SECOND_NS
-from prony.figures.load_pairs import resemblance
+from prony.figures.load_pairs import cell_of, resemblance, run_figures, totals
 from prony.figures.missing import Value
-from prony.figures.rates import is_speed
-from prony.figures.statistics.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_effects
-from prony.figures.statistics.effects import Effect, change_of
-from prony.figures.summary import CellSummary, TrialFigures, figures, summarise_cell
-from prony.figures.versus import (
-    UNPAIRED,
-    ComparedFigure,
-    ComparedLoad,
-    Family,
-    Match,
-    SavedRuns,
-    SavedSide,
-    Versus,
-    compared_loads,
-    then_of,
-)
+from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict
+from prony.figures.statistics.effects import Effect
+from prony.figures.summary import CellSummary, TrialFigures, means
+from prony.figures.versus import Match, Versus, compared_loads, then_of
 from prony.model.json_codec import ShapeError, decode
-from prony.model.limit import Limited
-from prony.model.plan import Cell
 from prony.model.recording import Recording, Specification, Target
-from prony.model.subject import App, Interface, Subject
-from prony.model.trial import Ok, Trial, TrialRole
-from prony.model.workload import EngineChoice, Workload
+from prony.model.workload import Workload
 
 _METHOD = "Welch on logarithms of the seconds within the loads"
 _THEN = "`prony load A --compare B`, where both take turns, or a folder of five saved loads of each side"
@@ -164,46 +149,30 @@ def _parts(one: SavedLoad) -> Mapping[str, object]:
 def compare_saved_loads(first: SavedLoads, second: SavedLoads, forced: Sequence[str] = ()) -> Versus:
     """Return how the second side compares with the first. ``forced``: differing_loads that were accepted."""
     sides = first, second
-    match = Match(*map(_cell, sides))
-    loads = tuple(_of_runs(one) for one in compared_loads([match], False, Terms()))
-    if min(len(side.loads) for side in sides) < 2:
-        loads = tuple(_within(one, match, sides) for one in loads)
+    is_alone = min(len(side.loads) for side in sides) < 2
+    terms, match = Terms(too_few=Verdict.TOO_FEW_RUNS), Match(*map(_cell, sides))
+    loads = compared_loads([match], False, terms, (), partial(_within, sides) if is_alone else None)
     return Versus(
         first=first.name,
         second=second.name,
         paired=False,
-        by_session=False,
-        remark=UNPAIRED,
         forced=tuple(forced),
         loads=loads,
-        runs=SavedRuns(_side(first), _side(second)),
+        sides=(totals(match.first.counted, first.loads), totals(match.second.counted, second.loads)),
         then=then_of(loads, _THEN),
-    )
-
-
-def _side(side: SavedLoads) -> SavedSide:
-    found = [_figures(one, 0) for one in side.loads.values()]
-    return SavedSide(
-        tuple(side.loads),
-        requests=sum(one.account.requests for one in found),
-        errors=sum(one.account.lost for one in found),
-        limited=sum(one.limited is not None and one.limited.level is not Limited.NO for one in found),
     )
 
 
 def _cell(side: SavedLoads) -> CellSummary:
     """Return the loads of a side as the trials of a cell."""
     own = next(iter(side.loads.values()))
-    subject = Subject(side.name, "", App("", "", "", {}), Interface.NONE)
-    engine = EngineChoice(threads=own.recording.engine.threads or 1)
-    trials = [_figures(one, place) for place, one in enumerate(side.loads.values())]
-    return summarise_cell(Cell(0, subject, own.summaries.workload, engine), trials)
+    runs = [_figures(one, place) for place, one in enumerate(side.loads.values())]
+    return cell_of(side.name, own.summaries.workload, runs, own.recording.engine.threads or 1)
 
 
 def _figures(one: SavedLoad, block: int) -> TrialFigures:
     """Return the figures of a run; its times are those that its JSON has, not a histogram's."""
-    trial = Trial(0, block, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=one.recording)
-    found = figures(trial)
+    found = run_figures(one.recording, block)
     return replace(found, metrics={**found.metrics, **_times(one)})
 
 
@@ -224,70 +193,27 @@ def _by_suffix(times: SavedTimes) -> Iterator[tuple[str, float]]:
 # --- one run of a side ------------------------------------------------------------------------------------
 
 
-def _of_runs(load: ComparedLoad) -> ComparedLoad:
-    """Return a comparison that speaks of runs where it has too few."""
-    metrics = {name: replace(one, comparison=_few(one.comparison)) for name, one in load.metrics.items()}
-    return replace(load, metrics=metrics)
-
-
-def _few(found: Comparison | None) -> Comparison | None:
-    is_few = found is not None and found.verdict is Verdict.TOO_FEW
-    return replace(found, verdict=Verdict.TOO_FEW_RUNS) if found is not None and is_few else found
-
-
-def _within(load: ComparedLoad, match: Match, sides: Sequence[SavedLoads]) -> ComparedLoad:
-    """Return the comparison with intervals of the seconds within the loads, where they have them."""
-    lost = match.first.unqualified or match.second.unqualified
-    found: dict[str, Comparison] = {}
-    for family in Family:
-        own = [
-            name
-            for name, one in load.metrics.items()
-            if one.family is family and one.first and one.second and not (lost and is_speed(name))
-        ]
-        effects = {name: one for name in own if (one := _effect(load.metrics[name], name, sides)) is not None}
-        found |= {name: _alone(load.metrics[name], sides) for name in own if name not in effects}
-        found |= compare_effects(effects, Terms(screens=family is Family.SCREENING))
-    metrics = {
-        name: replace(one, comparison=_few(found[name]), reason=None) if name in found else one
-        for name, one in load.metrics.items()
-    }
-    return replace(load, metrics=metrics)
-
-
-def _runs(sides: Sequence[SavedLoads]) -> int:
-    return min(len(side.loads) for side in sides)
-
-
-def _alone(figure: ComparedFigure, sides: Sequence[SavedLoads]) -> Comparison:
-    change = change_of(_log_ratio(figure))
-    return Comparison(
-        _runs(sides), change, None, None, Terms().level, None, "no interval: too few seconds", Verdict.TOO_FEW
-    )
-
-
-def _log_ratio(figure: ComparedFigure) -> float:
-    return log(figure.second or 1) - log(figure.first or 1)
-
-
-def _effect(figure: ComparedFigure, metric: str, sides: Sequence[SavedLoads]) -> Effect | None:
-    """Return the effect with the error that the seconds show; None where a side has fewer than five.
+def _within(sides: Sequence[SavedLoads], match: Match, metric: str) -> Effect:
+    """Return the effect with the error that the seconds show; an infinite one where a side has fewer than
+    five.
 
     *Definition*: the ratio of the loads' own figures; the square of its error is the sum over both sides of
     s^2 w^2 / n, with s of the logarithms of its n seconds, and w the widening of `load_pairs.resemblance`
     for seconds that resemble their neighbours; degrees of freedom by Welch and Satterthwaite.
     """
+    runs = min(len(side.loads) for side in sides)
+    first, second = (log(mean) for mean in means((match.first.known(metric), match.second.known(metric))))
     squares: list[tuple[float, int]] = []
     for side in sides:
         logs = _by_second(side, metric)
         alike = resemblance(logs)
         if alike is None:
-            return None
+            return Effect(runs, second - first, inf, 1.0, "no interval: too few seconds")
         squares.append((variance(logs) / len(logs) * alike.widening**2, len(logs)))
     whole = sum(square for square, _ in squares)
     parts = sum(square**2 / (count - 1) for square, count in squares)
     freedom = whole**2 / parts if parts > 0 else float(sum(count for _, count in squares) - 2)
-    return Effect(_runs(sides), _log_ratio(figure), whole**0.5, freedom, _METHOD)
+    return Effect(runs, second - first, whole**0.5, freedom, _METHOD)
 
 
 def _by_second(side: SavedLoads, metric: str) -> list[float]:

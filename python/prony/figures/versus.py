@@ -1,6 +1,6 @@
 """One comparison of two sides: subjects of a plan, archives, or loads in turns, in each metric at each load.
 
-Its values are its document: `shapes.encode` writes them.
+Its values are its document.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from prony.figures.statistics.compare import (
 from prony.figures.statistics.effects import Effect, paired, unpaired
 from prony.figures.statistics.failure_rates import FailureComparison
 from prony.figures.summary import CellSummary, Estimate
-from prony.model.shown import INTERNAL, shown_as
+from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.workload import ClosedLoop, Loop, Stop, Workload
 
 METRICS_COMPARED = (
@@ -41,8 +41,6 @@ METRICS_COMPARED = (
     *("cpu_ns_per_request", "pss_end", "rss_peak"),
 )
 """In the order of reports."""
-
-UNPAIRED = "unpaired: includes machine drift"
 
 
 class Family(StrEnum):
@@ -129,10 +127,14 @@ class Resemblance:
 
 @dataclass(frozen=True, slots=True)
 class SideTotals:
-    """All windows of one side together."""
+    """All windows, or all saved loads, of one side together."""
 
     requests: int
     errors: int
+    limited: int
+    """Windows or loads in which the generator may have been the limit."""
+    files: tuple[str, ...] = ()
+    """Of saved loads: each is one run of its side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,35 +146,8 @@ class Windows:
     pairs: int
     dropped: int
     """Of a comparison that was interrupted, those of the pair that was under way; 0: it ran to its end."""
-    limited: int
-    """Windows in which the generator may have been the limit."""
-    first: SideTotals
-    second: SideTotals
     resemblance: Mapping[str, Resemblance]
     """Of pairs, by metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class SavedSide:
-    """The saved loads of one side together; ``limited``: those whose generator may have been the limit."""
-
-    files: tuple[str, ...]
-    requests: int
-    errors: int
-    limited: int
-
-
-@dataclass(frozen=True, slots=True)
-class SavedRuns:
-    """Saved loads: each is one run of its side."""
-
-    first: SavedSide
-    second: SavedSide
-
-    @property
-    def has_scatter(self) -> bool:
-        """Whether both sides have two runs or more, so that intervals hold what differs between runs."""
-        return min(len(self.first.files), len(self.second.files)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +160,23 @@ class Versus:
     second: str
     paired: bool
     """By block, or by pair of `windows`."""
-    by_session: bool
-    """Sessions are counted in place of blocks and trials."""
-    remark: str | None
-    forced: tuple[str, ...]
-    """Differences that were accepted."""
     loads: tuple[ComparedLoad, ...]
+    by_session: bool = False
+    """Sessions are counted in place of blocks and trials."""
+    forced: tuple[str, ...] = ()
+    """Differences that were accepted."""
     limits: tuple[LimitResult, ...] = ()
     """Each of the forbidden changes for each load, in their order."""
+    sides: tuple[SideTotals, ...] = ()
+    """Of loads, the first and the second."""
     windows: Windows | None = None
-    runs: SavedRuns | None = None
     then: str | None = None
     """What may decide what is open, null where all is decided."""
+
+    @shown
+    def remark(self) -> str | None:
+        """What to mind where it is not paired, else null."""
+        return None if self.paired else "unpaired: includes machine drift"
 
 
 def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: bool) -> tuple[Match, ...]:
@@ -242,15 +222,11 @@ def _time_outs(workload: Workload) -> tuple[int, int | None]:
 Key = tuple[int, str]
 """The place of a match, and a metric."""
 
-Widening = Callable[[Sequence[float]], float | None]
-"""By how much the standard error of log ratios is multiplied; null: as that of blocks."""
+EffectOf = Callable[[Match, str], Effect | Missing]
+"""How the sides of a match differ in a metric that both have."""
 
 
 _NOT_ON_BOTH = Missing("not measured on both sides")
-
-
-def _of_blocks(_: Sequence[float]) -> None:
-    return None
 
 
 def compared_loads(
@@ -258,9 +234,10 @@ def compared_loads(
     is_paired: bool,
     terms: Terms,
     primary: Sequence[str] = (),
-    widening: Widening = _of_blocks,
+    effect_of: EffectOf | None = None,
 ) -> tuple[ComparedLoad, ...]:
-    """Return the comparison of each match in all metrics. ``primary``: those that it is made for.
+    """Return the comparison of each match in all metrics. ``primary``: those that it is made for;
+    ``effect_of``: None for that of blocks, or of two archives.
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
     open one): one family over all loads (Holm). All others are a screening (Benjamini and Hochberg). Paired
@@ -271,8 +248,9 @@ def compared_loads(
     """
     if terms.by_session:
         found = [_in_sessions(match, is_paired) for match in found]
+    own = effect_of or (of_blocks if is_paired else of_trials)
     asked = {
-        (k, metric): _Asked(family, _effect(match, metric, is_paired, widening))
+        (k, metric): _Asked(family, _not_qualified(match, metric) or own(match, metric))
         for k, match in enumerate(found)
         for metric, family in _metrics(match, primary)
     }
@@ -382,19 +360,31 @@ def _values(cell: CellSummary, metric: str) -> list[float]:
     return [float(value) for value in found if not isinstance(value, Missing) and value > 0]
 
 
-def _effect(match: Match, metric: str, is_paired: bool, widening: Widening) -> Effect | Missing:
+def _not_qualified(match: Match, metric: str) -> Missing | None:
     lost = match.first.unqualified or match.second.unqualified
     if lost and is_speed(metric):
         return Missing(f"speed does not qualify: {lost}")
-    if not _both_have(match, metric):
-        values = (side.metrics[metric] for side in (match.first, match.second))
-        return next((one for one in values if isinstance(one, Missing)), _NOT_ON_BOTH)
-    if is_paired:
-        ratios = log_ratios(match.first, match.second, metric)
+    if _both_have(match, metric):
+        return None
+    values = (side.metrics[metric] for side in (match.first, match.second))
+    return next((one for one in values if isinstance(one, Missing)), _NOT_ON_BOTH)
+
+
+def of_blocks(
+    match: Match, metric: str, widening: Callable[[Sequence[float]], float | None] | None = None
+) -> Effect | Missing:
+    """Return the effect of the blocks, or sessions, that both have. ``widening``: by how much the standard
+    error of their log ratios is multiplied; None: as that of blocks.
+    """
+    ratios = log_ratios(match.first, match.second, metric)
+    if len(ratios) < 2:
         units = "sessions" if _has_sessions(match) else "blocks"
-        if len(ratios) < 2:
-            return Missing(f"{len(ratios)} common {units}: no interval")
-        return paired(ratios, widening(ratios))
+        return Missing(f"{len(ratios)} common {units}: no interval")
+    return paired(ratios, widening and widening(ratios))
+
+
+def of_trials(match: Match, metric: str) -> Effect | Missing:
+    """Return the effect of the trials, or sessions, of each side."""
     first, second = (list(map(log, _values(cell, metric))) for cell in (match.first, match.second))
     if min(len(first), len(second)) < 2:
         units = "sessions" if _has_sessions(match) else "trials"

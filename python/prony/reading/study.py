@@ -31,8 +31,8 @@ from prony.model.limit import Limited
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import Placement
 from prony.model.shown import INTERNAL, shown, shown_as
-from prony.model.trial import Ok, Run, SubjectRecord, Trial, TrialRecord, TrialRole
-from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions, session_of, stretches
+from prony.model.trial import Ok, Run, SubjectRecord, TrialRecord, TrialRole
+from prony.reading.across import Across, Side, in_their_order, over_sessions, session_of, stretches
 from prony.reading.checks import (
     Beside,
     Calibrated,
@@ -129,7 +129,7 @@ class StudyResults:
     added: Mapping[TrialRole, tuple[CellSummary, ...]] = field(metadata=INTERNAL)
     dependence: Dependence | None = None
     """Of blocks on the one before; null where it is not testable."""
-    across: Sessions | None = None
+    across: Across | None = None
     """Its sessions beside each other, null where it has one."""
     tried: tuple[tuple[str, TrialStep], ...] = field(default=(), metadata=INTERNAL)
     """The steps of a search, with their subjects, in order."""
@@ -366,7 +366,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     subjects whose pace was not steady enter verdicts too, as they do when the study was measured by force.
     """
     own_cells = {cell.id: cell for cell in plan.cells}
-    session = _Numbered(plan, stretches(runs))
+    stretch = stretches(runs)
     taken: list[TrialFigures] = []
     diagnosed: dict[tuple[int, int], _Diagnosed] = {}
     searched = {cell.id: cell.subject.name for cell in (added or {}).get(TrialRole.FIND_RATE, ())}
@@ -377,7 +377,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     beside: dict[tuple[int, int], BesideOthers | None] = {}
     for record in trials:
         trial = record.trial
-        taken.append(replace(figures(trial), session=session(record)))
+        taken.append(replace(figures(trial), session=session_of(record, plan, stretch)))
         if trial.facts.find_rate is not None and trial.cell_id in searched:
             # A step that was repeated counts once, as it came out last.
             step = searched[trial.cell_id], trial.facts.find_rate
@@ -466,18 +466,6 @@ def _added(
     return tuple(in_sessions(found) if by_session else found)
 
 
-class _Numbered:
-    """The number of the session of each trial, in the order in which they come."""
-
-    def __init__(self, plan: Plan, stretch: Mapping[int, int]) -> None:
-        self._plan, self._stretch = plan, stretch
-        self._known: dict[tuple[int, int], int] = {}
-
-    def __call__(self, record: TrialRecord) -> int:
-        key = session_of(record, self._plan, self._stretch)
-        return self._known.setdefault(key, len(self._known))
-
-
 def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan | None = None) -> StudyResults:
     """Return the results of ``archive``. ``plan``: its own with other claims or published figures; the rest
     as ``read``.
@@ -487,89 +475,82 @@ def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan |
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
     known = (plan, archive.runs(), archive.subjects(), archive.trials(), added)
     reading = read(*known, takes_unsteady=takes_unsteady)
-    if reading.sessions == 1:
-        return reading
-    parts = read_sessions(archive, "", takes_unsteady=takes_unsteady, plan=plan)
-    if len(parts) == 1:
-        return reading
-    return replace(reading, across=read_over(plan, parts))
+    sides = sessions_in(reading, takes_unsteady=takes_unsteady) if reading.sessions > 1 else ()
+    return replace(reading, across=read_over(sides)) if len(sides) > 1 else reading
 
 
-def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
-    """Return sessions of one plan from several archives beside each other; claims are judged over the trials
-    of all of them. A session counts once, also where one alone says something about servers. Subjects whose
-    pace was not steady enter verdicts where all sessions take them.
+def read_over(sides: Iterable[Side]) -> Across:
+    """Return sessions of one plan, from one archive or several, beside each other; claims are judged over the
+    trials of all of them. A session counts once, also where one alone says something about servers. Subjects
+    whose pace was not steady enter verdicts where all sessions take them.
     """
-    parts = sorted(parts, key=lambda one: one.started_unix_ns)
-    trials = _joined(plan, parts)
-    subjects = {name: one for part in reversed(parts) for name, one in part.trials.subjects.items()}
-    takes_unsteady = all(part.trials.takes_unsteady for part in parts)
+    numbered = in_their_order(sides)
+    plan = numbered[0].plan
+    trials = _joined(plan, numbered)
+    subjects = {name: one for side in reversed(numbered) for name, one in side.subjects.items()}
+    takes_unsteady = all(side.takes_unsteady for side in numbered)
     agreed = replace(agreed_terms(plan, trials), by_session=True, look=None)
     groups = groups_of(plan, trials, agreed, takes_unsteady=takes_unsteady)
     claims = _claims(plan, _cells(_with_subjects(groups, subjects)), agreed)
-    return over_sessions(parts, groups, plan.design.margin, [result for _, result in claims])
+    return over_sessions(plan, numbered, groups, [result for _, result in claims])
 
 
-def _joined(plan: Plan, parts: Sequence[SessionPart]) -> list[TrialFigures]:
+def _joined(plan: Plan, sides: Sequence[Side]) -> list[TrialFigures]:
     """Return the trials of sessions as those of one study: no two have a block in common. A session that says
     nothing about servers takes no figure from the others.
     """
     found: list[TrialFigures] = []
-    for session, part in enumerate(parts):
-        if not judged_sessions(part.trials.figures):
+    for session, side in enumerate(sides):
+        if not judged_sessions(side.trials):
             continue
-        ids = dict(zip(part.trials.cell_ids, (cell.id for cell in plan.cells), strict=True))
+        ids = {own.id: cell.id for own, cell in zip(side.plan.cells, plan.cells, strict=True)}
         begin = 1 + max((one.block for one in found), default=-1)
         found += [
             replace(one, session=session, block=begin + one.block, cell_id=ids[one.cell_id])
-            for one in part.trials.figures
+            for one in side.trials
         ]
     return found
 
 
-def read_sessions(
-    archive: Archive, name: str, *, takes_unsteady: bool = False, plan: Plan | None = None
-) -> tuple[SessionPart, ...]:
-    """Return each session of ``archive`` that has trials of subjects, read by itself. ``name``: of the
-    archive; the rest as ``read_archive``.
+def side_of(reading: StudyResults, archive: str = "", *, takes_unsteady: bool = False) -> Side:
+    """Return what was read of an archive as one side. ``archive``: its name."""
+    ids = {cell.id for cell in reading.plan.cells}
+    own = (one for one in reading.trials if one.role is TrialRole.SUBJECT and one.cell_id in ids)
+    return Side(
+        archive=archive,
+        started_unix_ns=min((run.started_unix_ns for run in reading.runs), default=0),
+        prony_version=reading.runs[0].prony_version if reading.runs else None,
+        blocks=reading.blocks,
+        plan=reading.plan,
+        subjects=reading.subjects,
+        groups=reading.groups,
+        claims=reading.claims,
+        trials=latest_attempts(own),
+        fingerprint=reading.fingerprint,
+        takes_unsteady=takes_unsteady or any(run.facts.forced for run in reading.runs),
+    )
+
+
+def sessions_in(
+    reading: StudyResults, archive: str = "", *, takes_unsteady: bool = False
+) -> tuple[Side, ...]:
+    """Return each session that has trials of subjects, judged by itself. ``archive``, ``takes_unsteady``: as
+    of `side_of`.
     """
-    plan, runs, subjects = plan or archive.plan(), archive.runs(), archive.subjects()
-    stretch = stretches(runs)
-    found: set[tuple[int, int]] = set()
-    last: dict[tuple[int, int], tuple[int, int]] = {}
-    for one in (one for one in archive.trials() if one.trial.role is TrialRole.SUBJECT):
-        found.add(session_of(one, plan, stretch))
-        key, attempt = _attempt(one.trial)
-        last[key] = max(attempt, last.get(key, attempt))
-    versions = {name: record.server_version for name, record in subjects.items() if record.server_version}
+    whole = side_of(reading, archive, takes_unsteady=takes_unsteady)
+    stretch, sessions = stretches(reading.runs), max(1, reading.plan.design.sessions)
 
-    ids = tuple(cell.id for cell in plan.cells)
-    forced = takes_unsteady or any(run.facts.forced for run in runs)
-
-    def kept(trials: Iterable[TrialFigures]) -> PartTrials:
-        own = (one for one in trials if one.role is TrialRole.SUBJECT and one.cell_id in ids)
-        latest = (one for one in own if last[_attempt(one)[0]] == _attempt(one)[1])
-        return PartTrials(tuple(latest), ids, subjects, forced)
-
-    def part(session: tuple[int, int]) -> SessionPart:
-        trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
-        reading = read(plan, runs, subjects, trials, takes_unsteady=takes_unsteady)
-        began = min(one.started_unix_ns for one in reading.trials)
-        own = next((run for run in runs if stretch[run.id] == session[0]), None)
-        return SessionPart(
-            archive=name,
-            started_unix_ns=began,
-            blocks=reading.blocks,
-            groups=reading.groups,
-            claims=reading.claims,
-            versions=versions,
-            trials=kept(reading.trials),
-            fingerprint=own.fingerprint if own else Fingerprint(),
+    def session(number: int) -> Side:
+        own = [one for one in reading.trials if one.session == number]
+        runs = (run for run in reading.runs if stretch[run.id] == number // sessions)
+        known = (reading.plan, tuple(runs), reading.subjects, own)
+        alone = side_of(read_figures(*known, takes_unsteady=whole.takes_unsteady), archive)
+        return replace(
+            alone,
+            started_unix_ns=min(one.started_unix_ns for one in own),
+            trials=tuple(one for one in whole.trials if one.session == number),
+            takes_unsteady=whole.takes_unsteady,
         )
 
-    return tuple(map(part, sorted(found)))
-
-
-def _attempt(trial: Trial | TrialFigures) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the cell and block of a trial, and what orders the attempts at it, of whatever session."""
-    return (trial.cell_id, trial.block), (trial.attempt, trial.started_unix_ns)
+    numbers = {one.session for one in reading.trials if one.role is TrialRole.SUBJECT}
+    return tuple(map(session, sorted(numbers)))

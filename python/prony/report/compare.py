@@ -10,8 +10,6 @@ from prony.figures.versus import (
     ComparedLoad,
     Family,
     LimitResult,
-    SavedRuns,
-    SavedSide,
     SideTotals,
     Versus,
     Windows,
@@ -26,9 +24,13 @@ from prony.report.forms import (
     p_value,
 )
 from prony.report.sections.effects import comparison_entries
-from prony.report.text import Figure, Name, Part, Quote, Text, counted, pointer, text
+from prony.report.text import Figure, Name, Part, Quote, Text, counted, each_of, pointer, text
 from prony.report.words import workload_words
 
+_ALONE = (
+    "A side has one load. Intervals are of the seconds within the loads: what differs from one load to the "
+    "next is not in them, so there is no verdict."
+)
 # Less is not seen in figures of three digits.
 _NOTEWORTHY = 1.1
 
@@ -51,10 +53,8 @@ def _head(found: Versus) -> Iterator[Block]:
             "five have a range, but no interval and no verdict.",
             Tone.WARNING,
         )
-    if found.windows is not None:
-        yield from _of_windows(found, found.windows)
-    elif found.runs is not None:
-        yield from _of_runs(found, found.runs)
+    if found.sides:
+        yield from _of_loads(found)
     elif found.paired:
         paired = "Paired by block: both ran in the same blocks, one after the other"
         within = "" if found.by_session else "; intervals are of differences within one session"
@@ -68,22 +68,26 @@ def _head(found: Versus) -> Iterator[Block]:
         yield Paragraph(words, Tone.WARNING)
 
 
-# --- loads in turns ---------------------------------------------------------------------------------------
+# --- loads ------------------------------------------------------------------------------------------------
 
 
-def _of_windows(found: Versus, windows: Windows) -> Iterator[Block]:
-    if windows.dropped:
-        yield Paragraph(_interrupted(windows), Tone.WARNING)
-    if windows.limited:
-        limited = counted(Figure(windows.limited, count, "/windows/limited"), "window")
-        yield Paragraph(
-            text("The generator may have been the limit in {}: differences may be hidden.", limited),
-            Tone.WARNING,
-        )
-    sides = (("first", found.first, windows.first), ("second", found.second, windows.second))
-    for key, name, side in sides:
+def _of_loads(found: Versus) -> Iterator[Block]:
+    """Yield what is special of loads in turns, or of saved ones, and of each side what went wrong."""
+    if found.windows is not None and found.windows.dropped:
+        yield Paragraph(_interrupted(found.windows), Tone.WARNING)
+    if found.windows is None:
+        has_scatter = min(len(side.files) for side in found.sides) > 1
+        scatter = f"From saved loads, {found.remark}; a difference may be that of two days."
+        yield Paragraph(scatter if has_scatter else _ALONE, Tone.WARNING)
+    unit = "load" if found.windows is None else "window"
+    for place, (name, side) in enumerate(zip((found.first, found.second), found.sides, strict=True)):
+        at = pointer("sides", place)
+        if side.limited:
+            limited = counted(Figure(side.limited, count, at + pointer("limited")), unit)
+            words = "{}: the generator may have been the limit in {}: differences may be hidden."
+            yield Paragraph(text(words, Name(name), limited), Tone.WARNING)
         if side.errors:
-            yield Paragraph(_errors(name, side, pointer("windows", key)), Tone.BAD)
+            yield Paragraph(_errors(name, side, at), Tone.BAD)
 
 
 def _interrupted(windows: Windows) -> Text:
@@ -96,7 +100,7 @@ def _interrupted(windows: Windows) -> Text:
     )
 
 
-def _errors(name: str, side: SideTotals | SavedSide, at: str) -> Text:
+def _errors(name: str, side: SideTotals, at: str) -> Text:
     return text(
         "{}: {} of {} were not answered as expected.",
         Name(name),
@@ -112,36 +116,11 @@ def _alike(found: Versus, windows: Windows) -> Iterator[Text]:
     if deciding is None or alike is None or alike.widening < _NOTEWORTHY:
         return
     at = pointer("windows", "resemblance", deciding[0])
-    parts = (
-        Figure(getattr(alike, key), digits(1), at + pointer(key))
-        for key in ("correlation", "most", "widening")
-    )
+    parts = each_of(alike, at, digits(1), "correlation", "most", "widening")
     words = (
         "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times as"
     )
     yield text(f"{words} wide.", Name(METRICS[deciding[0]].title), *parts)
-
-
-# --- saved loads ------------------------------------------------------------------------------------------
-
-
-def _of_runs(found: Versus, runs: SavedRuns) -> Iterator[Block]:
-    if runs.has_scatter:
-        words = f"From saved loads, {found.remark}; a difference may be that of two days."
-    else:
-        words = (
-            "A side has one load. Intervals are of the seconds within the loads: what differs from one load "
-            "to the next is not in them, so there is no verdict."
-        )
-    yield Paragraph(words, Tone.WARNING)
-    for key, name, side in (("first", found.first, runs.first), ("second", found.second, runs.second)):
-        at = pointer("runs", key)
-        if side.limited:
-            limited = counted(Figure(side.limited, count, at + pointer("limited")), "load")
-            words_of = text("{}: the generator may have been the limit in {}.", Name(name), limited)
-            yield Paragraph(words_of, Tone.WARNING)
-        if side.errors:
-            yield Paragraph(_errors(name, side, at), Tone.BAD)
 
 
 # --- what is shown ----------------------------------------------------------------------------------------
@@ -186,7 +165,7 @@ def _load(one: ComparedLoad, found: Versus, at: str) -> Section:
             blocks.append(Paragraph(_SCREENING, Tone.QUIET))
         if rows:
             blocks.append(_table(rows, at))
-    if not found.windows and not found.runs:
+    if not found.sides:
         at_failed = at + pointer("failed_trials")
         blocks.append(_failures(one.failed_trials, at_failed, by_session=found.by_session))
     load = workload_words(one.workload, at + pointer("workload"))
@@ -227,8 +206,7 @@ def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragra
 
 
 def _of(found: Failures, at: str) -> Text:
-    failed = Figure(found.failed, count, at + pointer("failed"))
-    return text("{} of {}", failed, Figure(found.total, count, at + pointer("total")))
+    return text("{} of {}", *each_of(found, at, count, "failed", "total"))
 
 
 # --- how --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from prony.reading.study import StudyResults
+from prony.report.across import across_sections
 from prony.report.brief import Space, brief_sections
 from prony.report.diagnoses import limits_of_each
 from prony.report.document import Command, Document, Section
@@ -19,7 +20,6 @@ from prony.report.sections.others import others_section
 from prony.report.sections.paths import path_sections
 from prony.report.sections.processes import listeners, processes
 from prony.report.sections.rates import rates
-from prony.report.sections.sessions import session_sections
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
 from prony.report.sections.uncounted import unavailable, uncounted
@@ -69,7 +69,7 @@ def _remarks(reading: StudyResults) -> Iterator[Section | None]:
 
 
 def _sessions(reading: StudyResults) -> Iterable[Section | None]:
-    return () if reading.across is None else session_sections(reading.across, "/across")
+    return () if reading.across is None else across_sections(reading.across, "/across")
 
 
 def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:

@@ -15,7 +15,7 @@ from prony.core.errors import UsageError
 from prony.core.metrics import METRICS
 from prony.reading.study import read_archive
 from prony.report.formats.csv_files import write_csv, write_sheets, written
-from prony.report.formats.over_sheets import Sheet, header
+from prony.report.formats.sheets import Sheet, header
 
 
 def tables(path, folder):

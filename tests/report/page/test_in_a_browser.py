@@ -8,7 +8,7 @@ import pytest
 
 from browser import Page, needs_chromium
 from prony.report.page.load import page_of_load
-from prony.report.page.several import page_of_sessions
+from prony.report.page.several import page_of_several
 from prony.report.page.site import index_entry, index_page
 from report.page import studies
 from report.page.test_load_page import reading_of
@@ -30,7 +30,7 @@ def files(tmp_path_factory):
         path.write_text(studies.page_of(name), encoding="utf-8")
     more = {
         "load": page_of_load(reading_of("failing")),
-        "sessions": page_of_sessions("S", sessions_of(folder, 3)),
+        "sessions": page_of_several(sessions_of(folder, 3)),
         "index": index_page(index_entry(f"{name}.html", studies.read(name)[0]) for name in SHOWN),
     }
     for name, page in more.items():

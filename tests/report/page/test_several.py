@@ -8,10 +8,10 @@ import pytest
 from cli.test_report_sessions import session
 from golden import build
 from prony.archive import open_archive
-from prony.reading.study import read_archive, read_over, read_sessions
-from prony.reading.trend import trend_of
+from prony.reading.across import over_archives
+from prony.reading.study import read_archive, read_over, sessions_in, side_of
 from prony.report.formats.as_json import document_json
-from prony.report.page.several import page_of_sessions, page_of_trend
+from prony.report.page.several import page_of_several
 from prony.report.page.site import Listed, index_page
 from prony.report.publication import Redaction
 from report.page import studies
@@ -40,30 +40,37 @@ def trend(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trend")
     later = study_of(folder / "later.prony", 2, 330)
     earlier = study_of(folder / "earlier.prony", 1, 300, ("a+x", "c+x"))
-    return trend_of((("later", later), ("earlier", earlier)))
+    return over_archives((side_of(later, "later"), side_of(earlier, "earlier")))
 
 
 def test_editions_stand_in_the_order_of_their_days(trend):
-    assert [one.name for one in trend.editions] == ["earlier", "later"]
+    assert [(one.number, one.archive) for one in trend.sides] == [(1, "earlier"), (2, "later")]
 
 
 def test_only_subjects_that_two_archives_have_are_in_a_trend(trend):
     (load,) = trend.loads
     assert list(load.cells) == ["a+x"]
-    assert document_json(trend)["loads"][0]["subjects"]["a+x"]["change"] == pytest.approx(0.1)
+    assert document_json(trend)["loads"][0]["last_to_first"]["a+x"] == pytest.approx(0.1)
+
+
+def test_what_a_load_asks_for_is_not_in_the_json_of_several_archives(trend):
+    # Its headers may be secret.
+    (load,) = document_json(trend)["loads"]
+    assert load["load"]["loop"]["connections"] == 20
+    assert "request" not in load["load"]
 
 
 def test_cells_under_different_loads_are_not_the_same(tmp_path):
     one = study_of(tmp_path / "a.prony", 1, 300)
     other = study_of(tmp_path / "b.prony", 2, 300, connections=21)
-    assert trend_of((("a", one), ("b", other))).loads == ()
+    assert over_archives((side_of(one, "a"), side_of(other, "b"))).loads == ()
 
 
 def test_the_page_of_a_trend_is_true_to_its_json(trend):
-    page, data = page_of_trend(trend), json.loads(json.dumps(document_json(trend)))
+    page, data = page_of_several(trend), json.loads(json.dumps(document_json(trend)))
     assert wrong_numbers(page, data) == []
     assert wrong_rows(page, data) == []
-    assert "a+x: 1.0, 2.0" in page
+    assert "a+x: its version differs: 1.0 / 2.0" in page
     assert 'id="ok-per-s-over-archives-20-connections-0"' in page
 
 
@@ -72,12 +79,11 @@ def test_the_page_of_a_trend_is_true_to_its_json(trend):
 
 def sessions_of(folder, count):
     files = [session(folder / f"{k}.prony", k, (1, 1 + k / 10, 1)) for k in range(count)]
-    parts = []
+    sides = []
     for file in files:
         with open_archive(file) as archive:
-            parts += read_sessions(archive, file.name)
-    with open_archive(files[0]) as archive:
-        return read_over(archive.plan(), parts)
+            sides += sessions_in(read_archive(archive), file.name)
+    return read_over(sides)
 
 
 @pytest.fixture(scope="module", params=[2, 5])
@@ -86,13 +92,13 @@ def sessions(request, tmp_path_factory):
 
 
 def test_the_page_of_sessions_is_true_to_their_json(sessions):
-    page, data = page_of_sessions("S", sessions), json.loads(json.dumps(document_json(sessions, title="S")))
+    page, data = page_of_several(sessions), json.loads(json.dumps(document_json(sessions)))
     assert wrong_numbers(page, data) == []
     assert wrong_rows(page, data) == []
 
 
 def ratios_of(sessions):
-    found = chart_specs(page_of_sessions("S", sessions))
+    found = chart_specs(page_of_several(sessions))
     return found["ratios-over-sessions-10-connections-0"]["data"]["values"]
 
 
@@ -100,28 +106,28 @@ def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_do
     (load,) = sessions.loads
     (row,) = [row for row in ratios_of(sessions) if row["name"] == load.rows[1].name and "ratio" in row]
     ratio = load.rows[1].ratio.over
-    few = len(sessions.parts) < 5
+    few = len(sessions.sides) < 5
     ends = (ratio.least, ratio.most) if few else (ratio.low, ratio.high)
     assert (row["ratio_low"] - 1, row["ratio_high"] - 1) == pytest.approx(ends)
     assert (row["verdict"] == "too few sessions for a verdict") is few
 
 
 def test_the_page_of_sessions_says_what_the_line_is_once(sessions):
-    page = page_of_sessions("S", sessions)
-    line = "their range" if len(sessions.parts) < 5 else "the 95 % "
+    page = page_of_several(sessions)
+    line = "their range" if len(sessions.sides) < 5 else "the 95 % "
     assert f"small dots are single sessions, the line is {line}" in page
 
 
 def test_the_page_of_sessions_has_a_dot_for_each(sessions):
     found = ratios_of(sessions)
-    assert sum("single" in row for row in found) == 2 * len(sessions.parts)
+    assert sum("single" in row for row in found) == 2 * len(sessions.sides)
 
 
 def test_a_page_of_several_to_pass_on_names_no_host(trend):
-    (first, *others) = trend.editions
-    named = replace(trend, editions=(replace(first, name="on-my-host"), *others))
-    assert "on-my-host" in page_of_trend(named)
-    assert "on-my-host" not in page_of_trend(Redaction("on-my-host")(named))
+    (first, *others) = trend.sides
+    named = replace(trend, sides=(replace(first, archive="on-my-host"), *others))
+    assert "on-my-host" in page_of_several(named)
+    assert "on-my-host" not in page_of_several(Redaction("on-my-host")(named))
 
 
 def test_a_site_has_a_page_for_each_archive_and_an_index_that_links_them(said, folder):

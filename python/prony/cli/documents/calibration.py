@@ -23,7 +23,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.forms import count, duration, percent, signed_percent
-from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.report.text import Figure, Name, Part, Quote, Text, each_of, joined, pointer, text
 from prony.report.words import machine_words
 from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
 
@@ -179,11 +179,7 @@ def _terms(changes: Sequence[Change], at: str) -> Text:
 def _interval(change: Change, at: str) -> Text:
     if change.low is None or change.high is None:
         return text(_MISSING)
-    low, high = (
-        Figure(value, signed_percent, at + pointer(name))
-        for name, value in (("low", change.low), ("high", change.high))
-    )
-    return text("[{}, {}]", low, high)
+    return text("[{}, {}]", *each_of(change, at, signed_percent, "low", "high"))
 
 
 def _figures(figures: Iterable[PartFigure], at: str) -> Table:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import permutations
-from math import log1p
+from math import isinf, log1p
 from typing import TypeVar
 
 from prony.figures.statistics.all_pairs import Pair, all_pairs, pair_level
@@ -84,7 +84,7 @@ class Terms:
     ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
     ``screens``: the family is not the one that the run was made for, and false findings are held to a share
     of ``level`` of those found. ``by_session``: a session counts once, in place of a block, and fewer than
-    five have no interval.
+    five have no interval. ``too_few``: what is said of fewer than five blocks.
     """
 
     level: float = 0.05
@@ -92,6 +92,7 @@ class Terms:
     look: Look | None = None
     screens: bool = False
     by_session: bool = False
+    too_few: Verdict = Verdict.TOO_FEW
 
     def nominal(self, level: float) -> float:
         """Return the two-sided level to test at now, for one over all looks."""
@@ -154,10 +155,10 @@ def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
 
 def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
     enough = effect.count >= LEAST_BLOCKS
-    if terms.by_session and not enough:
-        return _of_few_sessions(effect.count, effect.centre, terms.level, effect.method)
+    if (terms.by_session and not enough) or isinf(effect.error):
+        return _without_interval(effect.count, effect.centre, effect.method, terms)
     low, high = effect.interval(levels.difference)
-    verdict = _verdict(effect, levels, terms) if enough else Verdict.TOO_FEW
+    verdict = _verdict(effect, levels, terms) if enough else terms.too_few
     return Comparison(
         blocks=effect.count,
         effect=change_of(effect.centre),
@@ -175,15 +176,13 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
 
 def _alone(log_ratios: Sequence[float], terms: Terms) -> Comparison:
     """Return the comparison of fewer than two blocks."""
-    if terms.by_session:
-        return _of_few_sessions(len(log_ratios), log_ratios[0] if log_ratios else None, terms.level, "none")
-    effect = change_of(log_ratios[0]) if log_ratios else None
-    return Comparison(len(log_ratios), effect, None, None, terms.level, None, "none", Verdict.TOO_FEW)
+    return _without_interval(len(log_ratios), log_ratios[0] if log_ratios else None, "none", terms)
 
 
-def _of_few_sessions(sessions: int, centre: float | None, level: float, method: str) -> Comparison:
+def _without_interval(count: int, centre: float | None, method: str, terms: Terms) -> Comparison:
+    verdict = Verdict.TOO_FEW_SESSIONS if terms.by_session else terms.too_few
     effect = None if centre is None else change_of(centre)
-    return Comparison(sessions, effect, None, None, level, None, method, Verdict.TOO_FEW_SESSIONS)
+    return Comparison(count, effect, None, None, terms.level, None, method, verdict)
 
 
 def with_range(found: Comparison, log_ratios: Sequence[float]) -> Comparison:

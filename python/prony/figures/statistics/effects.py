@@ -62,7 +62,8 @@ def geometric_mean(values: Sequence[float]) -> float:
 class Effect:
     """ln(B / A): its estimate ``centre``, standard error and degrees of freedom, from ``count`` blocks.
 
-    ``spread``: what one block would vary by: ``error`` times the root of ``count``.
+    ``spread``: what one block would vary by: ``error`` times the root of ``count``. An infinite error is one
+    that nothing shows: there is no interval.
     """
 
     count: int

@@ -15,14 +15,14 @@ from prony.figures.summary import CellSummary
 from prony.model.json_codec import Json
 from prony.model.recording import Distribution
 from prony.model.shown import Words, json_of
-from prony.reading.across import SessionPart
+from prony.reading.across import Side
 from prony.reading.brief import StudyReport, brief_of
 from prony.reading.study import StudyResults
-from prony.reading.trend import Edition
+from prony.report.across import machine_of
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import advice_words, finding_words, limit_words
 from prony.report.studies import StudyView
-from prony.report.words import availability_words, machine_words
+from prony.report.words import availability_words
 
 VERSION = 1
 
@@ -75,16 +75,6 @@ def _generator_limited(cell: CellSummary) -> str | None:
     return None if cell.limited is None else str(limit_words(cell.limited, ""))
 
 
-def _machine(session: SessionPart) -> str:
-    """Its machine, in words."""
-    return str(machine_words(session.fingerprint))
-
-
-def _machine_of_edition(edition: Edition) -> str:
-    """Its machine, in words."""
-    return str(machine_words(edition.reading.fingerprint))
-
-
 WORDS: Words = MappingProxyType(
     {
         Finding: {
@@ -96,8 +86,7 @@ WORDS: Words = MappingProxyType(
         Diagnosis: {"sentence": _limit},
         CellSummary: {"generator_limited": _generator_limited},
         Distribution: {"": summary_of},
-        SessionPart: {"machine": _machine},
-        Edition: {"machine": _machine_of_edition},
+        Side: {"machine": machine_of},
     }
 )
 """What is said of values beside what they hold, by key."""

@@ -28,8 +28,7 @@ from prony.core.units import MILLISECOND_NS, seconds
 from prony.model.recording import Recording
 from prony.model.trial import TrialRecord
 from prony.reading.study import StudyResults
-from prony.report.formats.over_sheets import Sheet
-from prony.report.formats.sheets import sheets
+from prony.report.formats.sheets import Sheet, sheets
 
 
 @contextmanager

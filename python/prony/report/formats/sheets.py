@@ -1,9 +1,15 @@
-"""A study as tidy tables for other programs. Pure: rows are made on demand."""
+"""A study, its sessions, and several archives as tidy tables for other programs: one row for each
+observation, one unit for each column. Pure: rows are made on demand.
+
+>>> header("response_ok_p99"), header("error_ratio")
+('response_ok_p99 [ns]', 'error_ratio [1]')
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
-from prony.core.metrics import METRICS
+from prony.core.metrics import METRICS, Unit
 from prony.figures.account import Tally
 from prony.figures.latency import (
     LatencySummary,
@@ -15,24 +21,57 @@ from prony.figures.latency import (
     summarise,
 )
 from prony.figures.missing import Missing
+from prony.figures.statistics.compare import NO_VERDICT
 from prony.figures.steady_state import SteadyState
 from prony.figures.summary import CellSummary, Estimate, cell_trimmed_mean, figures
 from prony.model.plan import Cell
 from prony.model.recording import Recording, Second
 from prony.model.trial import Trial, TrialRecord, outcome_parts
+from prony.reading.across import Across, LoadOver, SideKind
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults
-from prony.report.formats.over_sheets import (
-    ESTIMATE,
-    UNITS,
-    Row,
-    Sheet,
-    estimated,
-    header,
-    reason,
-    session_sheets,
-)
 from prony.report.words import group_words
+
+Row = tuple[str | int | float | None, ...]
+
+UNITS: Mapping[Unit, str] = {
+    Unit.RATE: "1/s",
+    Unit.DURATION: "ns",
+    Unit.RATIO: "1",
+    Unit.PERCENT: "%",
+    Unit.BYTES: "B",
+    Unit.COUNT: "1",
+}
+
+ESTIMATE = ("count", "mean", "low", "high", "median", "min", "max")
+"""The columns of an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table: its name, its columns, and its rows, which are made when they are read."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Iterable[Row]
+
+
+def header(metric: str) -> str:
+    """Return a metric's column: its name and its unit."""
+    return f"{metric} [{UNITS[METRICS[metric].unit]}]"
+
+
+def estimated(value: Estimate | Missing) -> Row:
+    """Return the columns of an estimate; empty ones where it is missing."""
+    if isinstance(value, Missing):
+        return tuple(None for _ in ESTIMATE)
+    return value.count, value.mean, value.low, value.high, value.median, value.min, value.max
+
+
+def reason(value: Estimate | Missing) -> str | None:
+    """Return why an estimate is missing; None where it is not."""
+    return value.reason if isinstance(value, Missing) else None
+
 
 _LOAD = ("connections", "rate [1/s]", "streams", "requests", "threads")
 _CELL = ("cell_id", "subject", "engine", *_LOAD)
@@ -54,7 +93,7 @@ def sheets(reading: StudyResults, trials: Callable[[], Iterable[TrialRecord]]) -
         *([Sheet("levels", _LEVEL_COLUMNS, _level_rows(reading))] if reading.sweeps else []),
         Sheet("claims", _CLAIM_COLUMNS, _claim_rows(reading)),
         Sheet("originals", (*_CELL, *_ORIGINAL_COLUMNS), _original_rows(reading)),
-        *(session_sheets(reading.across) if reading.across else ()),
+        *(over_sheets(reading.across) if reading.across else ()),
     )
 
 
@@ -321,3 +360,71 @@ def _original_rows(reading: StudyResults) -> Iterator[Row]:
             *(original.metric, UNITS[METRICS[original.metric].unit], original.value),
             *(*estimated(value)[:4], reason(value), original.note or None),
         )
+
+
+# --- sessions, or archives, side by side ------------------------------------------------------------------
+
+_SESSION_COLUMNS = (
+    *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),
+)
+_ACROSS_COLUMNS = (
+    *("load", "metric", "unit", "subject", "mean", "letters", "within", "between", "first", "effect"),
+    *("low", "high", "least", "most", "effect_within", "effect_between", "verdict"),
+)
+
+
+# Of the same cells, whether they are sessions of one plan or archives of several.
+_OVER_COLUMNS = (
+    *("load", "metric", "unit", "subject", "place", "archive", "started_unix_ns [ns]", "version"),
+    *(*ESTIMATE, "reason"),
+)
+
+
+def over_sheets(found: Across) -> tuple[Sheet, ...]:
+    """Return the table of each subject on each side, and of how it compares in and over sessions."""
+    over = Sheet("over", _OVER_COLUMNS, _over_rows(found))
+    if found.kind is SideKind.ARCHIVE:
+        return (over,)
+    return (
+        Sheet("sessions", _SESSION_COLUMNS, _session_rows(found)),
+        Sheet("across", _ACROSS_COLUMNS, _across_rows(found)),
+        over,
+    )
+
+
+def _own(one: LoadOver, metric: str) -> Row:
+    return _words(one.group), metric, UNITS[METRICS[metric].unit]
+
+
+def _over_rows(found: Across) -> Iterator[Row]:
+    for one in found.loads:
+        for metric in one.metrics:
+            for name, row in one.cells.items():
+                for side, cell in zip(found.sides, row, strict=True):
+                    value = cell.metrics[metric] if cell else Missing("not measured there")
+                    placed = (name, side.number, side.archive or None, side.started_unix_ns)
+                    known = (side.versions.get(name), *estimated(value), reason(value))
+                    yield *_own(one, metric), *placed, *known
+
+
+def _session_rows(found: Across) -> Iterator[Row]:
+    for one in found.loads:
+        for row in one.rows:
+            for k, (side, value) in enumerate(zip(found.sides, row.values, strict=True)):
+                effect = None if row.ratio is None else row.ratio.effects[k]
+                verdict = None if row.ratio is None else row.ratio.verdicts[k]
+                own = (row.name, side.number, side.archive or None, value, one.rows[0].name)
+                yield *_own(one, one.metric), *own, effect, verdict and verdict.value
+
+
+def _across_rows(found: Across) -> Iterator[Row]:
+    for one in found.loads:
+        for row in one.rows:
+            own = (row.name, row.mean, row.letters or None, row.within, row.between)
+            ends: Row = (None,) * 9
+            if (ratio := row.ratio) is not None:
+                over = ratio.over
+                verdict = None if over.verdict in NO_VERDICT else over.verdict.value
+                figures = (over.effect, over.low, over.high, over.least, over.most)
+                ends = (one.rows[0].name, *figures, ratio.within, ratio.between, verdict)
+            yield *_own(one, one.metric), *own, *ends

@@ -6,16 +6,15 @@ from textwrap import wrap
 
 from prony.core.units import seconds
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
-from prony.reading.across import Sessions
+from prony.reading.across import Across
 from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
-from prony.reading.trend import Trend
 from prony.report.forms import day
 from prony.report.page.chart import QUIET, Chapter, Chart
 from prony.report.page.charts import chapters
 from prony.report.page.figure import png, svg
 from prony.report.page.scene import scene_of
-from prony.report.page.several import chapters_of_sessions, chapters_of_trend
+from prony.report.page.several import chapters_of_several
 
 # Of a title's line, so that a picture is as wide as its plot.
 _COLUMNS = 58
@@ -69,14 +68,9 @@ def _numbers(found: Collection[float]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def pictures_of_sessions(found: Sessions) -> Iterator[tuple[str, bytes]]:
-    """Yield likewise the charts of the sessions of one plan."""
-    return _files(chapters_of_sessions(found, legend=True))
-
-
-def pictures_of_trend(trend: Trend) -> Iterator[tuple[str, bytes]]:
-    """Yield likewise the charts of archives of different plans."""
-    return _files(chapters_of_trend(trend, legend=True))
+def pictures_of_several(found: Across) -> Iterator[tuple[str, bytes]]:
+    """Yield likewise the charts of several archives."""
+    return _files(chapters_of_several(found, legend=True))
 
 
 def _files(found: Iterable[Chapter]) -> Iterator[tuple[str, bytes]]:

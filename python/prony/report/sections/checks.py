@@ -13,7 +13,7 @@ from prony.reading.checks import CrossCheck
 from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
-from prony.report.sections.effects import bounds_words
+from prony.report.sections.effects import bounded_words
 from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Text, counted, each_of, pointer, text
 from prony.report.words import load_words
@@ -50,8 +50,7 @@ def _drifted(metric: str, found: Drift, at: str) -> Text:
     head = text("Calibration (the reference server, in {}): {}", often, Name(METRICS[metric].title))
     if found.change is None or found.low is None or found.high is None:
         return text("{} was measured in too few to show a drift.", head)
-    named = {"change": found.change, "low": found.low, "high": found.high}
-    change, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
+    change, low, high = each_of(found, at, signed_percent, "change", "low", "high")
     words = "drifted over the study" if found.drifts else "is not shown to have drifted over the study"
     return text("{} {} ({}, {} interval {} to {}).", head, words, change, Name("95 %"), low, high)
 
@@ -77,8 +76,7 @@ def order_notes(reading: StudyResults) -> Iterator[Text]:
         return
     if found.effect is None or found.low is None or found.high is None:
         return
-    named = {"effect": found.effect, "low": found.low, "high": found.high}
-    effect, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
+    effect, low, high = each_of(found, at, signed_percent, "effect", "low", "high")
     yield text(
         "The order within blocks {}: what ran last against what ran first, {} ({} interval {} to {}; more is "
         "better).",
@@ -141,13 +139,9 @@ def _difference(check: CrossCheck, at: str, notes: Footnotes) -> Entry:
     found = check.comparison
     if found.effect is None:
         return Entry(notes.marked("—", "no block has figures of both"), Tone.QUIET)
-    effect, bounds = Figure(found.effect, signed_percent, at + pointer("effect")), bounds_words(found, at)
     differ = found.verdict in (Verdict.HIGHER, Verdict.LOWER)
     tone = Tone.WARNING if differ else Tone.PLAIN
-    words = _verdict(check, at)
-    return Entry(
-        text("{} ({}), {}", effect, bounds, words) if bounds else text("{}, {}", effect, words), tone
-    )
+    return Entry(text("{}, {}", bounded_words(found, at), _verdict(check, at)), tone)
 
 
 def _verdict(check: CrossCheck, at: str) -> Text:

@@ -7,7 +7,7 @@ from prony.figures.statistics.compare import Comparison, Verdict
 from prony.reading.groups import Group
 from prony.report.document import Entry, Tone
 from prony.report.forms import confidence, count, signed_percent
-from prony.report.text import Figure, Name, Part, Text, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Text, framed, pointer, text
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -25,10 +25,25 @@ def effect_words(found: Comparison, at: str) -> Text:
 
 def bounds_words(found: Comparison, at: str) -> Text:
     """Return the ends of an interval; empty where it has none."""
-    if found.low is None or found.high is None:
-        return Text()
-    low = Figure(found.low, signed_percent, at + pointer("low"))
-    return text("{} to {}", low, Figure(found.high, signed_percent, at + pointer("high")))
+    return _between(at, low=found.low, high=found.high)
+
+
+def bounded_words(found: Comparison, at: str) -> Text:
+    """Return an effect, with the ends of its interval in brackets where it has one."""
+    return _with(found, bounds_words(found, at), at)
+
+
+def _with(found: Comparison, bounds: Text, at: str) -> Text:
+    if found.effect is None:
+        return text("not compared")
+    effect = Figure(found.effect, signed_percent, at + pointer("effect"))
+    return text("{}{}", effect, framed(" (", bounds, ")"))
+
+
+def _between(at: str, **ends: float | None) -> Text:
+    """Return two ends, by their keys; empty where there are none."""
+    known = [Figure(end, signed_percent, at + pointer(key)) for key, end in ends.items() if end is not None]
+    return text("{} to {}", *known) if len(known) == 2 else EMPTY
 
 
 def comparison_entries(
@@ -38,7 +53,7 @@ def comparison_entries(
     called that), verdict in the tone of what it says of the second, and how many blocks. ``why``: there is
     none.
     """
-    dash, spread = Entry("—", Tone.QUIET), Text()
+    dash, spread = Entry("—", Tone.QUIET), EMPTY
     if found is not None:
         spans = _range_words(found, at)
         spread = bounds_words(found, at) or (text("range {}", spans) if spans else spans)
@@ -63,25 +78,16 @@ def ratios_to_first(group: Group, at: str) -> Mapping[str, Text]:
     ``at``: where the report's JSON has the group.
     """
     compared = group.answer.comparisons
+    found = {name: (one, at + pointer("answer", "comparisons", name)) for name, one in compared.items()}
     return {
-        name: _ratio(found, at + pointer("answer", "comparisons", name)) for name, found in compared.items()
+        name: _with(one, bounds_words(one, where) or _range_words(one, where), where)
+        for name, (one, where) in found.items()
     }
-
-
-def _ratio(found: Comparison, at: str) -> Text:
-    if found.effect is None:
-        return text("not compared")
-    effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
-    bounds = bounds_words(found, at) or _range_words(found, at)
-    return text("{} ({})", effect, bounds) if bounds else effect
 
 
 def _range_words(found: Comparison, at: str) -> Text:
     """Return the range of an effect in single sessions; empty where there is one session."""
-    if found.least is None or found.most is None:
-        return Text()
-    least = Figure(found.least, signed_percent, at + pointer("least"))
-    return text("{} to {}", least, Figure(found.most, signed_percent, at + pointer("most")))
+    return _between(at, least=found.least, most=found.most)
 
 
 def ratio_note(group: Group) -> Text | None:

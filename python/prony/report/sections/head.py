@@ -5,10 +5,10 @@ from prony.model.limit import Limited
 from prony.model.trial import RunStatus, TrialRole
 from prony.reading.brief import Brief
 from prony.reading.study import StudyResults
+from prony.report.across import machines_words
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
 from prony.report.sections.figures import group_heading
-from prony.report.sections.sessions import machines_words
 from prony.report.sections.tls import agreed_notes, disagreements
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words

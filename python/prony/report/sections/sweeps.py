@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prony.core.metrics import METRICS
 from prony.core.units import Scale
 from prony.figures.missing import Missing
-from prony.figures.statistics.compare import Comparison, Verdict
+from prony.figures.statistics.compare import Verdict
 from prony.figures.statistics.interactions import Dependent
 from prony.figures.summary import means
 from prony.model.workload import ClosedLoop
@@ -25,8 +25,8 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import count, metric_scale, signed_percent
-from prony.report.sections.effects import bounds_words
+from prony.report.forms import count, metric_scale
+from prony.report.sections.effects import bounded_words
 from prony.report.tables import figure_entry, group_at
 from prony.report.text import Figure, Name, Part, Text, joined, listed, pointer, text
 from prony.report.words import bound_sign, group_words, heading
@@ -111,17 +111,8 @@ def _step_words(sweep: Sweep, one: Neighbour, at: str) -> Text:
     said = "is equivalent" if one.comparison.verdict is Verdict.EQUIVALENT else "shows no gain"
     if one.name not in sweep.ties:
         said = "is worse"
-    return text(
-        f"{{}} {said}, {{}}", Name(_level(factor, factor.levels[one.level])), _ratio(one.comparison, at)
-    )
-
-
-def _ratio(found: Comparison, at: str) -> Text:
-    if found.effect is None:
-        return text("not compared")
-    effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
-    bounds = bounds_words(found, at)
-    return text("{} ({})", effect, bounds) if bounds else effect
+    level = Name(_level(factor, factor.levels[one.level]))
+    return text(f"{{}} {said}, {{}}", level, bounded_words(one.comparison, at))
 
 
 # --- two settings -----------------------------------------------------------------------------------------
@@ -249,7 +240,7 @@ def _list(sweep: Sweep, scales: dict[str, Scale], figures: _Figures, at: str) ->
         levels = [Entry.of(Name(level.shown)) for level in sweep.levels(point.name)]
         shown = [figures(point, name, _tone(sweep, point, name)) for name in scales]
         step = sweep.steps.get(point.at[0])
-        words = _ratio(step, at + pointer("steps", point.at[0])) if step else Text()
+        words = bounded_words(step, at + pointer("steps", point.at[0])) if step else Text()
         rows.append((*levels, *shown, *((Entry(words),) if sweep.steps else ())))
     return Table(tuple(titles), tuple(rows))
 
@@ -286,10 +277,10 @@ def _effects(one: Crossed, at: tuple[int, int], of: str) -> Iterator[Entry]:
     key = _place_key(at)
     if one.steps:
         step = one.steps.get(at)
-        yield Entry(_ratio(step, of + pointer("steps", key)) if step else "—")
+        yield Entry(bounded_words(step, of + pointer("steps", key)) if step else "—")
     found = one.found.get(at)
     shown = found is not None and found.verdict in (Verdict.HIGHER, Verdict.LOWER)
-    words = Text() if found is None else _ratio(found, of + pointer("found", key))
+    words = Text() if found is None else bounded_words(found, of + pointer("found", key))
     yield Entry(words, Tone.STRONG if shown else Tone.PLAIN)
 
 

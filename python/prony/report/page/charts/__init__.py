@@ -10,7 +10,8 @@ from prony.report.page.charts.beside import published
 from prony.report.page.charts.curves import load_curve
 from prony.report.page.charts.dots import dots
 from prony.report.page.charts.failures import failures
-from prony.report.page.charts.order import order, session_chapters
+from prony.report.page.charts.order import order
+from prony.report.page.charts.over import over_chapters
 from prony.report.page.charts.percentiles import percentiles
 from prony.report.page.charts.ratios import ratios
 from prony.report.page.charts.resources import by_role, usage
@@ -49,7 +50,7 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
             yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
     yield _chapter("published", "Beside what was published", published(scene, curved))
     if reading.across is not None:
-        yield from session_chapters(reading.across, scene.look, "/across")
+        yield from over_chapters(reading.across, scene.look, "/across")
     yield _chapter("course", "The course of the study", (order(scene),))
 
 

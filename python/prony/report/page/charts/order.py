@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from prony.core.metrics import METRICS
 from prony.model.json_codec import Json
 from prony.model.trial import Ok, TrialRole
-from prony.reading.across import Sessions
-from prony.report.forms import day, signed_percent
+from prony.report.forms import signed_percent
 from prony.report.page.chart import (
     QUIET,
-    Chapter,
     Chart,
-    Style,
     axis,
     coloured,
     dot,
@@ -21,10 +18,8 @@ from prony.report.page.chart import (
     spec,
     tooltip,
 )
-from prony.report.page.charts.over import Editions, Step, over_editions, session_ratios
 from prony.report.page.scene import Scene
-from prony.report.text import pointer, text
-from prony.report.words import workload_words
+from prony.report.text import pointer
 
 _PERCENT = 0.01
 
@@ -86,27 +81,3 @@ def _layers(scene: Scene) -> list[Json]:
         dot(place | {"color": colour, "shape": shaped(scene.look), "tooltip": said}, 34, others, opacity=0.9),
         layer("point", {"x": x, "color": colour} | lost, "outcome", **cross),
     ]
-
-
-# --- the charts of a plan that was measured in several sessions -------------------------------------------
-
-
-def session_marks(found: Sessions) -> Iterator[str]:
-    """Yield the subjects of sessions, as they come in their plan."""
-    for group in found.parts[0].groups:
-        yield from (cell.name for cell in group.cells)
-
-
-def session_chapters(found: Sessions, look: Style, at: str) -> Iterator[Chapter]:
-    """Yield for each load its ratios and its metrics over the sessions. ``at``: where the JSON has them."""
-    steps = tuple(
-        Step(f"session {k + 1}", day(part.started_unix_ns), part.versions.get)
-        for k, part in enumerate(found.parts)
-    )
-    sessions = Editions("session", steps)
-    for k, load in enumerate(found.loads):
-        same, own = load.same, at + pointer("loads", k)
-        charts = [session_ratios(look, sessions, load, same, own)]
-        charts += [over_editions(look, sessions, same, metric, own) for metric in same.metrics]
-        words = text("{}: over the sessions", workload_words(same.workload, own + pointer("load")))
-        yield Chapter(f"sessions-{k}", words, tuple(chart for chart in charts if chart is not None))
