@@ -1,5 +1,5 @@
-"""The tables of the pages on verdicts are what `bench/verdicts` makes: rows of each are made again, with fewer
-studies.
+"""The tables of the pages on verdicts are what `bench/verdicts` makes: rows of each are made again, with
+fewer studies.
 """
 
 from functools import cache
