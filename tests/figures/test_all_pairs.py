@@ -149,8 +149,13 @@ def by_hand(table):
         variance = (weighs * min(usual, likely) + own[pair] * variances[pair]) / freedom
         if variances[pair] > 6 * usual:
             variance = max(variance, variances[pair])
-        found[pair] = one.mean(), sqrt(variance / len(one)) * widening, freedom
+        lacks = shaped(own[pair] * (subjects - 1)) / shaped((len(table) - 1) * (subjects - 1))
+        found[pair] = one.mean(), sqrt(variance / len(one)) * widening * lacks, freedom
     return found
+
+
+def shaped(freedom):
+    return 1 + 0.08 * min(1.0, 60 / freedom)
 
 
 def _usual(variances, own, subjects):

@@ -57,7 +57,8 @@ def test_each_subject_is_told_beside_its_limit_whose_replies_differ_most_from_it
         [("D32", {"other": "a+x"}, {"own_bytes": 100, "other_bytes": 150}, 3)],
         [],
     ]
-    words = str(cause_note(found.diagnoses[0].beside[0].finding, ""))
+    finding = found.diagnoses[0].beside[0].finding
+    words = str(cause_note(finding, finding.confidence, ""))
     assert "a part of a difference in speed may be of the work" in words
 
 

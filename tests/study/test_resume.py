@@ -32,12 +32,14 @@ def archive_of(world):
 
 
 def what_ran(world):
-    """Return all of a study's trials but their times: what a run and its continuation must agree in."""
+    """Return all of a study's trials but their times, and which programs ran beside them: what a run and its
+    continuation must agree in.
+    """
     with open_archive(archive_of(world)) as archive:
         trials = [record.trial for record in archive.trials()]
     return [
         (trial.block, trial.position, trial.cell_id, trial.attempt, trial.role, dict(trial.nuisances),
-         trial.outcome, trial.facts, trial.placement)
+         trial.outcome, replace(trial.facts, others=()), trial.placement)
         for trial in trials
     ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
-from prony.figures.statistics.effects import Effect, quadrature, widenings
+from prony.figures.statistics.effects import Effect, for_shapes, quadrature, widenings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,9 +92,9 @@ def pairs_of(table: "ArrayLike") -> Pairs:
     *Definition*: the centre is the mean of y_second - y_first over the blocks that both have, so that
     exp(centre) is the ratio of geometric means. With D the variance of these n differences, T and d what is
     usual in the study (see ``_usual``), the squared error is (d T + (n - 1) D) / (d + n - 1) / n, times the
-    square of ``dependence.widenings``; d + n - 1 degrees of freedom. T is at most what D is likely of
-    (``_largest_likely``), and a D of more than 6 T stays what it is: a quiet pair is not hidden by noisy
-    ones, nor a noisy one taken for quiet. Two subjects have their own D alone.
+    square of ``effects.widenings``, with its part for shapes by these n; d + n - 1 degrees of freedom. T is
+    at most what D is likely of (``_largest_likely``), and a D of more than 6 T stays what it is: a quiet pair
+    is not hidden by noisy ones, nor a noisy one taken for quiet. Two subjects have their own D alone.
     *Assumptions*: blocks resemble each other no more than the widening allows for. Variances and shapes may
     differ between subjects.
     *Source*: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in
@@ -118,7 +118,10 @@ def pairs_of(table: "ArrayLike") -> Pairs:
     near = np.minimum(usual, _largest_likely(variance, own))
     drawn = (weight * near + own * variance) / np.where(freedom > 0, freedom, np.nan)
     drawn = np.maximum(drawn, np.where(variance > _FAR_ABOVE * usual, variance, 0.0))
-    error = np.sqrt(drawn / few) * np.asarray(widenings(rows))[..., None]
+    # Of a pair with fewer blocks than the study the part for shapes is that of its own.
+    each, blocks = max(1, rows.shape[-1] - 1), rows.shape[-2]
+    wider = np.asarray(widenings(rows))[..., None] * for_shapes(own * each) / for_shapes((blocks - 1) * each)
+    error = np.sqrt(drawn / few) * wider
     return Pairs(first, second, count, centre, error, np.where(own > 0, freedom, np.nan))
 
 

@@ -234,7 +234,15 @@ def _both(table: "ArrayLike") -> "tuple[Floats, Floats]":
     shown = shown_by(rows)
     estimate = np.where(np.isnan(shown), _USUAL, shown)
     correlation = np.clip(_USUAL + weight * (estimate - _USUAL), 0.0, _MOST)
-    return correlation, of_mean(correlation, blocks) * (1 + _SHAPES * min(1.0, _FEW_FREEDOMS / freedom))
+    return correlation, of_mean(correlation, blocks) * for_shapes(freedom)
+
+
+def for_shapes(freedom: "ArrayLike") -> "Floats":
+    """Return the part of ``widenings`` for shapes of noise that so few degrees of freedom cannot show."""
+    import numpy as np
+
+    found: Floats = 1 + _SHAPES * np.minimum(1.0, _FEW_FREEDOMS / np.maximum(1, freedom))
+    return found
 
 
 def shown_by(table: "ArrayLike") -> "Floats":
