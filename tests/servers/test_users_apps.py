@@ -262,7 +262,7 @@ BROKEN = {
         (),
         "create it before you measure",
     ),
-    "a missing module": (plain("pass", "if True:\n    import humanize_\n"), (), "no module `humanize_`"),
+    "a missing module": (plain("pass", "if True:\n    import humanize_\n"), (), "imports `humanize_`"),
     "a slow start": (plain("pass", "import time\ntime.sleep(30)\n"), (), "--ready-timeout 60s"),
     "a slow reply": (plain('__import__("time").sleep(20)'), (), "--timeout"),
     "another interface": (plain("pass"), ("--interface", "asgi", "--servers", "uvicorn"), "--interface"),

@@ -23,8 +23,8 @@ SAID = {
     "the database's file": Refusal("sqlite3.OperationalError: unable to open database file", 500),
     "a file's permissions": Refusal("PermissionError: [Errno 13] Permission denied: 'secret.txt'", 500),
     "a service": Refusal("psycopg2.OperationalError: connection to server failed: Connection refused", 500),
-    "settings": Refusal("django.core.exceptions.ImproperlyConfigured: Requested setting"),
     "a variable": Refusal("KeyError: 'DATABASE_URL'"),
+    "settings": Refusal("django.core.exceptions.ImproperlyConfigured: Requested setting"),
     "the interface": Refusal("TypeError: app() missing 1 required positional argument: 'send'", 500),
     "an error in the source": Refusal("SyntaxError: invalid syntax"),
     "another folder": Refusal("FileNotFoundError: [Errno 2] No such file: 'menu.txt'", 500),
@@ -98,6 +98,11 @@ def test_the_port_that_is_in_use_is_named(text):
 def test_a_hint_names_what_was_tried():
     assert "`/shop`" in hint_for(SAID["nothing at the path"]).text
     assert "--env DATABASE_URL=value" in hint_for(SAID["a variable"]).text
+    assert "--env SECRET_KEY=value" in hint_for(Refusal("KeyError: 'SECRET_KEY'")).text
+    said = '  File "/shop/app.py", line 1, in <module>\n    from flask import Flask\n'
+    for marks in ("", "    ^^^^^\n"):
+        refusal = Refusal(f"{said}{marks}ModuleNotFoundError: No module named 'flask'")
+        assert "imports `flask` (app.py:1)" in hint_for(refusal).text
     assert "`nobody`" in hint_for(Refusal("EACCES", 500, user="nobody")).text
     assert "`poetry.lock`" in hint_for(Refusal("ImportError: x", requirements="`poetry.lock`")).text
 

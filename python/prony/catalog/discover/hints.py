@@ -52,6 +52,11 @@ def _debian_name(found: Mapping[str, str]) -> Mapping[str, str]:
     return {**found, "module": module, "package": f"lib{module.lower().replace('::', '-')}-perl"}
 
 
+def _with_place(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return where a module is imported too, if the traceback says so."""
+    return {**found, "where": f" ({found['source']}:{found['line']})" if "source" in found else ""}
+
+
 _ROWS = (
     _Row(
         "the host",
@@ -113,9 +118,11 @@ _ROWS = (
     ),
     _Row(
         "a Python module",
-        "no module `{module}` is installed: name its package in {requirements}, or a file that does with "
-        "--requirements; the app's own folder with --dir",
+        "the app imports `{module}`{where}, and no package of it is installed: name it in {requirements}, or "
+        "a file that does with --requirements; the app's own folder with --dir",
+        r'(?:File "(?:[^"\n]*/)?(?P<source>[^"/\n]+)", line (?P<line>\d+), in .*\n.*\n(?:[ ^~]+\n)?)?'
         r"ModuleNotFoundError[:'\s(]+No module named '?(?P<module>[\w.]+)",
+        more=_with_place,
     ),
     _Row(
         "an import",
@@ -148,15 +155,15 @@ _ROWS = (
         r"|Name or service not known|Temporary failure in name resolution|\bE(?:CONNREFUSED|NOTFOUND)\b",
     ),
     _Row(
-        "settings",
-        "the app needs its settings: name them with --env NAME=value or --env-file FILE",
-        r"ImproperlyConfigured|settings are not configured|SECRET_KEY",
-    ),
-    _Row(
         "a variable",
         "the app needs the environment variable {variable}: --env {variable}=value, or --env {variable} to "
         "pass on your own",
         r"KeyError: '(?P<variable>[A-Z][A-Z0-9_]+)'",
+    ),
+    _Row(
+        "settings",
+        "the app needs its settings: name them with --env NAME=value or --env-file FILE",
+        r"ImproperlyConfigured|settings are not configured|SECRET_KEY",
     ),
     _Row(
         "the interface",
