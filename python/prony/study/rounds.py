@@ -419,7 +419,8 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
         others_ns=max(0, others_ns),
         steal_ns=after.steal_ns - before.steal_ns,
     )
-    is_late = recording.account.count("in_flight_at_end") > 0
+    # Of a quick server all may hang since before the window, in which nothing is answered then.
+    is_late = recording.account.count("in_flight_at_end") > 0 or not found.answered
     seat.slices.append(replace(found, counts=not is_late and not is_disturbed(found, len(watch.cpus))))
     seat.late += is_late
     seat.processes = len(theirs)
