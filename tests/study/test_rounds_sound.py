@@ -5,8 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from golden import build
 from prony.model.observation import Slice
-from prony.study.rounds import _unsound
+from prony.model.plan import Cell
+from prony.model.recording import CarriedIn
+from prony.model.workload import ClosedLoop, DurationStop, Workload
+from prony.study.rounds import _unsound, is_still_open
 
 HALF_NS, SECOND_NS = 500_000_000, 1_000_000_000
 TASK = SimpleNamespace(cell=SimpleNamespace(subject=SimpleNamespace(name="slow+shop")))
@@ -62,3 +66,18 @@ def test_two_rounds_are_too_few_and_who_took_the_others_is_said():
     beside = slices(3, counts=False, neighbours_ns=HALF_NS)
     lasting = [slices(5), slices(5, failed=9)], [slices(5), [*slices(2), *beside]]
     assert [one.passes for one in map(found, (each, *lasting))] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("carried", "is_open"),
+    [
+        (CarriedIn(2, 2, {}, {}), False),
+        (CarriedIn(2, 0, {}, {"in_flight_at_end": 2}), True),
+        (CarriedIn(2, 0, {"reset": 2}, {}), False),
+    ],
+    ids=["answered", "hangs since before the window", "fails"],
+)
+def test_what_hangs_since_before_the_window_is_still_open(carried, is_open):
+    cell = Cell(1, build.subject("slow+shop"), Workload(ClosedLoop(2), DurationStop(SECOND_NS)))
+    own = build.trial(cell, 0, 0, [1_000_000]).recording
+    assert is_still_open(replace(own, account=replace(own.account, carried_in=carried))) is is_open

@@ -18,7 +18,7 @@ from prony.core.errors import EngineError, PronyError, SubjectError
 from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.engine.generator import OnEvent
 from prony.engine.process import ProcessEngine
-from prony.figures.account import tally
+from prony.figures.account import RequestClass, tally
 from prony.figures.rates import QUALIFIED_ERROR_RATIO
 from prony.figures.rounds import is_disturbed, slice_metrics
 from prony.model.json_codec import Json
@@ -419,12 +419,16 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
         others_ns=max(0, others_ns),
         steal_ns=after.steal_ns - before.steal_ns,
     )
-    # Of a quick server all may hang since before the window, in which nothing is answered then.
-    is_late = recording.account.count("in_flight_at_end") > 0 or not found.answered
+    is_late = is_still_open(recording)
     seat.slices.append(replace(found, counts=not is_late and not is_disturbed(found, len(watch.cpus))))
     seat.late += is_late
     seat.processes = len(theirs)
     seat.ended = seat.ended or _why_no_more(seat.late, seat.fewer, len(seat.slices))
+
+
+def is_still_open(recording: Recording) -> bool:
+    """Return whether requests were still under way after the drain: of the window, or since before it."""
+    return RequestClass("in_flight_at_end") in tally(recording.account).failed
 
 
 def _why_no_more(late: int, fewer: int, turns: int) -> str | None:
