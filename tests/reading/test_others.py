@@ -20,6 +20,7 @@ from prony.report.brief import brief_report
 from prony.report.formats.as_json import reading_json
 from prony.report.formats.markdown import markdown
 from prony.report.page.study import page_of_study
+from prony.report.publication import redaction_for
 from prony.report.study import full_page, study_report
 
 SECOND = 1_000_000_000
@@ -104,6 +105,14 @@ def test_the_page_and_the_json_have_them_too(disturbed):
     found = json.loads(json.dumps(reading_json(disturbed)))
     assert found["others"]["busiest"][0] == {"name": "cc1plus", "share": pytest.approx(0.24)}
     assert found["others"]["command"] == TYPED
+
+
+def test_what_is_passed_on_names_no_program(disturbed):
+    found = redaction_for([disturbed.plan], "bench-7")(disturbed)
+    passed_on = f"{reading_json(found)} {said(full_page(found))} {page_of_study(found, Traces())}"
+    assert "cc1plus" not in passed_on
+    assert "chromium" not in passed_on
+    assert "In 2 of 5 trials other programs used 28 % of the CPUs' time." in passed_on
 
 
 def test_what_moved_no_figure_is_named_without_a_command(tmp_path):

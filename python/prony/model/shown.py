@@ -1,7 +1,7 @@
 """Values as JSON: dataclasses as objects with a key for each field, and for each property that is `shown`.
 What a value is made of is what its JSON has: there is no second list of keys.
 
-Units stand in names; what is not there is null, or an object with the reason. Unlike `shapes.encode` it
+Units stand in names; what is not there is null, or an object with the reason. Unlike `json_codec.encode` it
 writes every key, and nothing reads it back.
 
 >>> from dataclasses import dataclass, field

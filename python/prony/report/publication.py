@@ -1,8 +1,8 @@
 """What was read, as it may be passed on: every text in it without paths, users and the machine's name.
 
-Values are redacted, before any form is made of them: so no form can forget one, and no style is broken by a
-name that is also a word of a page. What was taken out is remembered, and a finished file can be proved to
-have none of it. Pure.
+Which other programs ran is left out. Values are redacted, before any form is made of them: so no form can
+forget one, and no style is broken by a name that is also a word of a page. What was taken out is remembered,
+and a finished file can be proved to have none of it. Pure.
 
 System paths stay: they show what to change, and are the same on every machine. An archive does not hold the
 name of its machine, so the name is that of the machine which makes the report.
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import TypeVar, cast
 
+from prony.model.facts import OtherProgram
 from prony.model.plan import Plan
 from prony.model.workload import Workload
 
@@ -83,7 +84,8 @@ class Redaction:
         return self._record(value) if is_dataclass(value) and not isinstance(value, Enum | type) else value
 
     def _several(self, values: Collection[object]) -> object:
-        changed = map(self._changed, values)
+        # What else somebody runs is nobody's business.
+        changed = [self._changed(one) for one in values if not isinstance(one, OtherProgram)]
         # A named tuple takes its values one by one.
         return type(values)(*changed) if hasattr(values, "_fields") else type(values)(changed)  # type: ignore[call-arg]
 

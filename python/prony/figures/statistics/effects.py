@@ -133,8 +133,8 @@ def paired(log_ratios: Sequence[float], widening: float | None = None) -> Effect
     """Return the effect from ln(B_b / A_b), one for each block b. ``widening``: None for that of blocks.
 
     *Definition*: the mean of the log ratios, so that its exponential is the ratio of geometric means; its
-    error is s / sqrt(n), times that of `dependence.widenings`; n - 1 degrees of freedom.
-    *Assumptions*: those of `dependence.widenings`.
+    error is s / sqrt(n), times that of `widenings`; n - 1 degrees of freedom.
+    *Assumptions*: those of `widenings`.
     *Errors*: ValueError below two blocks.
     *Source*: Student, "The probable error of a mean", Biometrika 6 (1908).
     """
