@@ -67,6 +67,13 @@ def test_no_gain_says_to_keep_what_there_is_and_how_the_best_other_compares():
     assert "It carries 100/s" in words
 
 
+def test_a_gain_that_may_not_be_used_says_why_and_memory_is_no_condition_of_the_highest_rate():
+    found = answer([0.40, 0.41, 0.40, 0.42, 0.40], Move.KEEP, unfit=("p99 < 40ms",))
+    words = said(found)
+    assert "No gain that may be used: keep gunicorn, 1 worker, 1 thread (its default)." in words
+    assert "in 5 fresh pairs of trials; it is not shown to meet p99 < 40ms." in words
+
+
 def test_where_nothing_meets_the_conditions_no_command_is_advised():
     words = said(answer([0.0] * 5, Move.NOTHING, broken=("p99 < 5ms",)), about=replace(ABOUT, forms={}))
     assert "Nothing that was tried is shown to meet all of it." in words

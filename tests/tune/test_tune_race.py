@@ -7,7 +7,17 @@ import pytest
 
 from benches import bench
 from prony.figures.objective import parse_objective
-from prony.tune.race import Move, StageName, TuneWish, broken, least_trials, race, survivors
+from prony.tune.race import (
+    Move,
+    StageName,
+    TuneWish,
+    best_first,
+    broken,
+    costs_of,
+    least_trials,
+    race,
+    survivors,
+)
 from prony.tune.space import Candidate, Knobs, Machine
 
 LANDS = bench("tune")
@@ -67,7 +77,8 @@ def test_the_best_of_a_landscape_is_found_and_its_conditions_hold(name):
 
 
 def test_where_all_are_equal_yours_is_kept():
-    assert LANDS.replayed(LANDS.LANDSCAPES["all-equal"], 12, "equal").keeps >= 11
+    # 97.5 of 100 by the interval of the gain: of 80, fewer than 73 are kept in less than one of a thousand.
+    assert LANDS.replayed(LANDS.LANDSCAPES["all-equal"], 80, "equal").keeps >= 73
 
 
 def test_the_incumbent_is_in_every_stage_and_the_gain_is_of_fresh_blocks_alone():
@@ -192,3 +203,83 @@ def test_what_breaks_a_condition_eliminates_nobody():
     }
     assert slow in survivors(wish(conditions=conditions("p99 < 54ms")), rows)
     assert slow not in survivors(wish(), rows)
+
+
+DIED = {"error_ratio": 1.0}
+
+
+def test_a_setting_whose_server_dies_in_some_trials_is_not_used_however_fast_the_others_are():
+    steady = noisy(lambda one: 100.0 * min(one.workers, 4), error_ratio=lambda one: 0.0, noise=0.01)
+
+    def figures(one, stage, block):
+        dies = one.workers > 2 and stage.name is not StageName.PROFILE and block % 3 == 0
+        return DIED if dies else steady(one, stage, block)
+
+    answer, _ = walked(wish(conditions=conditions("errors < 0.1%")), figures)
+    assert answer.advice is Move.CHANGE
+    assert answer.chosen.workers == 2
+
+
+def test_who_has_no_two_blocks_beside_the_incumbent_is_behind_those_that_have():
+    good, once = Candidate("gunicorn", 2, 1), Candidate("gunicorn", 4, 1)
+    rows = {
+        DEFAULT: {k: {"ok_per_s": 100.0 + k} for k in range(2)},
+        good: {k: {"ok_per_s": 150.0 + k} for k in range(2)},
+        once: {0: {"ok_per_s": 400.0}},
+    }
+    assert best_first(wish(), rows, [good, once])[0] == good
+
+
+def test_a_trial_of_the_incumbent_that_does_not_count_is_no_reason_for_a_slower_setting():
+    steady = noisy(lambda one: 100.0 if one == DEFAULT else 60.0, error_ratio=lambda one: 0.0, noise=0.01)
+
+    def figures(one, stage, block):
+        is_lost = one == DEFAULT and stage.name is StageName.CONFIRMATION and stage.blocks >= 5 and block == 0
+        return None if is_lost else steady(one, stage, block)
+
+    answer, stages = walked(wish(conditions=conditions("errors < 0.1%")), figures)
+    assert answer.advice is Move.KEEP
+    assert answer.broken == ()
+    # The pair that was lost is asked for again, where there are fewer than five.
+    confirmed = [stage for stage in stages if stage.name is StageName.CONFIRMATION]
+    assert sum(stage.blocks for stage in confirmed) >= 6
+
+
+def test_an_incumbent_that_is_shown_neither_to_meet_nor_to_break_a_limit_is_kept_before_a_slower_one():
+    def figures(one, stage, block):
+        del stage
+        if one == DEFAULT:
+            return {"ok_per_s": 100.0, "service_all_p99": (36e6, 44e6, 58e6, 40e6, 52e6)[block % 5]}
+        return {"ok_per_s": 60.0 + block % 2, "service_all_p99": 20e6 + block % 3 * 1e6}
+
+    answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
+    assert answer.broken == ("p99 < 50ms",)
+    assert answer.advice is Move.KEEP
+
+
+def test_a_better_one_that_may_not_be_used_says_what_it_breaks():
+    figures = noisy(
+        lambda one: 100.0 * min(one.workers, 2),
+        noise=0.01,
+        service_all_p99=lambda one: 1e6 * (30 if one == DEFAULT else 90),
+    )
+    answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
+    assert answer.advice is Move.KEEP
+    assert answer.unfit == ("p99 < 50ms",)
+
+
+def test_what_costs_least_must_carry_about_as_much():
+    figures = noisy(
+        lambda one: 100.0 * min(one.workers, 3), noise=0.01, pss_end=lambda one: 2e7 * (1 + one.workers)
+    )
+    today = Candidate("gunicorn", 3, 1)
+    answer, _ = walked(wish(metric="pss_end", higher_is_better=False, incumbent=today), figures)
+    assert answer.chosen is None or answer.chosen.workers >= 3
+
+
+def test_a_profile_in_which_a_server_died_leaves_its_costs_unknown():
+    assert costs_of({DEFAULT: {0: DIED}, Candidate("granian", 1, 1): {}}) == {}
+    steady = noisy(lambda one: 100.0 * min(one.workers, 2), error_ratio=lambda one: 0.0)
+    dying = lambda one, stage, block: DIED if one == DEFAULT else steady(one, stage, block)  # noqa: E731
+    answer, _ = walked(wish(conditions=conditions("errors < 0.1%")), dying)
+    assert answer.chosen not in (None, DEFAULT)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from prony.cli.trying import lost_after
 from prony.report.formats.as_json import document_json
 from prony.report.formats.terminal import TerminalReporter
 from prony.report.tune import TryReading, TryVerdict, try_document, try_verdict
@@ -11,7 +12,7 @@ from prony.tune.race import gain_of, log_ratios_by_block
 from prony.tune.reading import change_of_gain
 
 
-def tried(ratios, following=""):
+def tried(ratios, following="", lost=None):
     gain = gain_of(ratios)
     return TryReading(
         subject="gunicorn+shop",
@@ -23,6 +24,7 @@ def tried(ratios, following=""):
         metric="ok_per_s",
         change=change_of_gain(gain, is_higher=True) if gain else None,
         pairs=gain.blocks if gain else 0,
+        lost=lost,
         following=following,
     )
 
@@ -56,6 +58,20 @@ def test_it_is_said_with_its_gain_and_its_interval(capsys):
         "Confirmed: gunicorn.threads 4 to 8: requests/s +11.4 % (95 % interval +10.3 % to +12.6 %)" in words
     )
     assert "in 5 fresh pairs of trials, under 64 connections, GET /." in words
+
+
+def test_what_loses_requests_after_the_change_is_said(capsys):
+    TerminalReporter().write_report(try_document(tried([0.10, 0.11, 0.12, 0.10, 0.11], lost=0.05)))
+    words = " ".join(capsys.readouterr().out.split())
+    assert "in 5 fresh pairs of trials; 5 % of the requests fail, under" in words
+
+
+def test_a_change_after_which_more_requests_fail_is_not_confirmed():
+    good, bad = ({k: {"error_ratio": share} for k in range(5)} for share in (0.0, 0.05))
+    assert lost_after(good, good) is None
+    assert lost_after(bad, bad) is None
+    assert lost_after(good, bad) == pytest.approx(0.05)
+    assert lost_after(good, {**good, 5: {"error_ratio": 1.0}}) == pytest.approx(1 / 6)
 
 
 def test_what_is_open_names_the_command_that_may_decide_it(capsys):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from prony.cli.flat import option
@@ -13,9 +14,12 @@ from prony.cli.variables import again_command, whole_command
 from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prony.model.plan import Cell, Plan
     from prony.report.tune import TryReading
     from prony.study import Study
+    from prony.tune.race import Figures
 
 pairs_option = partial(option, 8, "With --try: how many blocks of before and after.", min=5, max=1000)
 
@@ -115,7 +119,7 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
     from prony.core.metrics import METRICS, Better
     from prony.report.tune import TryReading, TryVerdict, try_verdict
     from prony.study.tuning import figures_by_block, read_stage
-    from prony.tune.race import Figures, gain_of, log_ratios_by_block
+    from prony.tune.race import gain_of, log_ratios_by_block
     from prony.tune.reading import change_of_gain
 
     reading, metric = read_stage(path), attempt.metric
@@ -126,7 +130,8 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
         log_ratios_by_block(metric, cells.get(0, nothing), cells.get(1, nothing), is_higher=is_higher)
     )
     before, after = (next(iter(one.subject.levels.values())) for one in reading.plan.cells[:2])
-    verdict = try_verdict(gain)
+    lost = lost_after(*(cells.get(k, nothing) for k in (0, 1)))
+    verdict = TryVerdict.REFUTED if lost is not None else try_verdict(gain)
     return TryReading(
         subject=attempt.cell.subject.name,
         load=f"{reading.plan.cells[0].describe_load()}, {attempt.cell.workload.describe_request()}",
@@ -137,8 +142,23 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
         metric=metric,
         change=change_of_gain(gain, is_higher=is_higher) if gain else None,
         pairs=gain.blocks if gain else 0,
+        lost=lost,
         following=_more(attempt) if verdict is TryVerdict.OPEN else "",
     )
+
+
+_MOST_LOST = 0.001
+
+
+def lost_after(before: "Mapping[int, Figures]", after: "Mapping[int, Figures]") -> float | None:
+    """Return the share of requests without a valid reply after the change; None where it is no more than
+    before, or 0.1 %.
+    """
+    own, its = (
+        fmean([row["error_ratio"] for row in blocks.values() if "error_ratio" in row] or [0.0])
+        for blocks in (before, after)
+    )
+    return its if its > max(own, _MOST_LOST) else None
 
 
 def _more(attempt: Attempt) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from prony.catalog.schema.loader import Catalog
     from prony.figures.objective import Condition
+    from prony.model.plan import Plan
     from prony.study import Study
     from prony.tune.space import Candidate, Knobs
 
@@ -52,9 +53,9 @@ Examples:
   prony tune --app shop:app --try gunicorn.threads=8       this alone, against the settings of today
 """
 
-# As many as sixteen threads in four workers answer at once.
-_CONNECTIONS = "64"
 _USUAL_SLO = "errors < 0.1%"
+# Of a fixed rate: what carries less falls behind.
+_CARRIED = 0.95
 
 
 class Aim(StrEnum):
@@ -111,7 +112,13 @@ class TuneLoadOptions:
 
     PANEL: ClassVar[str] = "Load"
 
-    connections: str = option(_CONNECTIONS, "Closed loop: so many connections.", "-c", "--connections")
+    connections: str | None = option(
+        None,
+        "Closed loop: so many connections (64; more where the app waits long, fewer where --slo limits the "
+        "latency).",
+        "-c",
+        "--connections",
+    )
     rate: str | None = option(None, "Open loop: requests per second; for --objective cpu or memory.")
     duration: str | None = option(
         None, "Length of each trial's window (3s; longer where --slo has a percentile that needs it)."
@@ -151,7 +158,7 @@ def tune(
     template = _narrowed(study_of(options, known, requests), own)
     if wanted.attempt is not None:
         return _attempt(template, wanted, incumbent[0] if incumbent else None)
-    return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
+    return _search(template, wanted, conditions, incumbent, load).run()
 
 
 def _attempt(template: "Study", wanted: TuneOptions, current: "Candidate | None") -> int:
@@ -183,13 +190,14 @@ def _search(
     wanted: TuneOptions,
     conditions: "tuple[Condition, ...]",
     current: "tuple[Candidate, tuple[str, ...]] | None",
-    has_length: bool,
+    load: TuneLoadOptions,
 ) -> TuneSearch:
     """Return the search that the options describe.
 
     *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
     """
-    from prony.study.tuning import knobs_of
+    from prony.sandbox.ceilings import memory_bytes
+    from prony.study.tuning import StageLoad, knobs_of
     from prony.tune.race import TuneWish, least_trials
     from prony.tune.space import Machine
 
@@ -207,11 +215,11 @@ def _search(
     wish = TuneWish(
         knobs=knobs,
         incumbent=_incumbent(knobs, current[0] if current else None),
-        machine=Machine(cpus, sandbox.memory_bytes, wanted.database_connections),
+        machine=Machine(cpus, sandbox.memory_bytes or memory_bytes(), wanted.database_connections),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
         higher_is_better=wanted.objective is Aim.RATE,
-        conditions=(*conditions, *_of_memory(sandbox.memory_bytes)),
+        conditions=(*conditions, *_of_memory(sandbox.memory_bytes), *_of_rate(plan)),
     )
     if wish.trials < (least := least_trials(wish)):
         needed = -int(-least * each_s / FOR_TRIALS // 60)
@@ -229,7 +237,9 @@ def _search(
         budget_s=budget_s,
         trial_s=each_s,
         remarks=_before(knobs, cpus, unread),
-        has_length=has_length,
+        load=StageLoad(),
+        has_length=load.duration is not None,
+        has_connections=load.connections is not None or load.rate is not None,
         json_to=wanted.json_to,
     )
 
@@ -272,6 +282,17 @@ def _of_memory(limit: int | None) -> "tuple[Condition, ...]":
     return () if limit is None else (parse_condition(f"memory < {limit}B"),)
 
 
+def _of_rate(plan: "Plan") -> "tuple[Condition, ...]":
+    """Return that what an open loop asks for is carried."""
+    from prony.figures.objective import parse_condition
+    from prony.model.workload import OpenLoop
+
+    loop = plan.cells[0].workload.loop
+    if not isinstance(loop, OpenLoop):
+        return ()
+    return (parse_condition(f"rps > {_CARRIED * loop.rate_per_s:g}"),)
+
+
 def _before(knobs: "tuple[Knobs, ...]", cpus: float, unread: tuple[str, ...]) -> tuple[str, ...]:
     """Return the remarks that are known before the first trial."""
     found = [f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine, the generator others."]
@@ -296,17 +317,21 @@ def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None
             f"`--rate {load.rate}`: at one rate all settings carry the same",
             hint="add --objective cpu or --objective memory, or leave out --rate",
         )
-    if "," in load.connections:
+    if load.connections is not None and "," in load.connections:
         raise UsageError(f"`-c {load.connections}`: expected one number of connections")
     # Before it is said what was found in the folder.
     duration_of("--budget", wanted.budget)
 
 
 def _conditions(text: str) -> "tuple[Condition, ...]":
+    """Return what is asked for; errors are always limited: what fails is quick, and takes little."""
     from prony.figures.objective import parse_objective
 
+    usual = parse_objective(_USUAL_SLO).conditions
     try:
-        return parse_objective(text).conditions
+        found = parse_objective(text).conditions
+        is_said = any(name in ("error_ratio", "success_ratio") for one in found for name in one.metrics)
+        return found if is_said else (*found, *usual)
     except ValueError as error:
         raise UsageError(f"`--slo`: {error}") from None
 
@@ -361,11 +386,12 @@ def _as_run(
     sandbox: SandboxOptions,
 ) -> RunOptions:
     """Return the options of the study that each stage is a part of."""
+    from prony.study.tuning import USUAL_CONNECTIONS
+
     own_load = {name: getattr(load, name) for name in load.__slots__}
     own_load["duration"] = load.duration or DURATION
-    own_load["connections"] = (
-        None if load.rate is not None and load.connections == _CONNECTIONS else load.connections
-    )
+    usual = None if load.rate is not None else str(USUAL_CONNECTIONS)
+    own_load["connections"] = load.connections or usual
     return RunOptions(
         typed=typed,
         study=None,

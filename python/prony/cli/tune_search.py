@@ -7,19 +7,22 @@ import json
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from prony.cli.options import duration_of, write_answer
 from prony.cli.run_checks import cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.core.errors import ArchiveError, ExitCode
-from prony.core.units import MIB, SECOND_NS, seconds
+from prony.core.units import MIB, SECOND_NS, format_duration, seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from prony.model.facts import FoundRate
     from prony.reading.study import StudyResults
     from prony.study import Study
+    from prony.study.tuning import StageLoad
     from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
     from prony.tune.reading import About, TuneReading
 
@@ -49,9 +52,10 @@ class TuneSearch:
     budget_s: float
     trial_s: float
     remarks: tuple[str, ...]
+    load: "StageLoad"
     has_length: bool
+    has_connections: bool
     json_to: str | None = None
-    window_ns: int | None = None
     stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
 
     def run(self) -> int:
@@ -63,14 +67,21 @@ class TuneSearch:
         say(f"to go on after an interruption, type again: `{whole_command(self.folder)}`")
         try:
             with terminate_as_interrupt():
-                stage = next(core)
-                while True:
-                    stage = core.send(self._measured(stage))
+                answer = self._conversed(core)
         except KeyboardInterrupt as interrupt:
             say(f"interrupted; to go on, type again: `{whole_command(self.folder)}`")
             return status_of(interrupt)
-        except StopIteration as end:
-            return self._show(end.value)
+        return self._show(answer)
+
+    def _conversed(self, core: "Generator[Stage, Reply, Recommendation]") -> "Recommendation":
+        """Return the answer of a search whose stages are measured."""
+        stage = next(core)
+        while True:
+            reply = self._measured(stage)
+            try:
+                stage = core.send(reply)
+            except StopIteration as end:
+                return cast("Recommendation", end.value)
 
     def _measured(self, stage: "Stage") -> "Reply":
         """Return the figures of a stage, which is measured as far as its archive lacks it."""
@@ -78,7 +89,7 @@ class TuneSearch:
         from prony.tune.race import StageName
 
         path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
-        plan = stage_plan(self.template.plan, stage, self.wish, self.window_ns)
+        plan = stage_plan(self.template.plan, stage, self.wish, self.load)
         study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
         if not (study.resumes and is_complete(path)):
             self._run(study, stage)
@@ -91,6 +102,8 @@ class TuneSearch:
         trials = trials_of(reading, stage)
         if not self.has_length:
             self._lengthen(trials, stage)
+        if stage.name is StageName.PROFILE and not self.has_connections:
+            self._connect(trials)
         return trials, room(self.budget_s, self.trial_s)
 
     def _lengthen(self, trials: "Trials", stage: "Stage") -> None:
@@ -98,10 +111,28 @@ class TuneSearch:
         from prony.study.tuning import expected_rate, window_s
 
         rate = expected_rate(trials, stage, self.wish.machine.cpus)
-        before_s = seconds(self.window_ns or duration_of("--duration", DURATION))
+        before_s = seconds(self.load.window_ns or duration_of("--duration", DURATION))
         length_s = ceil(min(_LONGEST_S, max(before_s, window_s(rate, self.wish.conditions))))
-        self.window_ns = length_s * SECOND_NS
+        self.load = replace(self.load, window_ns=length_s * SECOND_NS)
         self.trial_s += length_s - before_s
+
+    def _connect(self, trials: "Trials") -> None:
+        """Take as many connections as the app needs to fill the CPUs, by what one request takes alone."""
+        from prony.study.tuning import USUAL_CONNECTIONS, connections_for
+        from prony.tune.race import costs_of
+
+        costs = costs_of(trials)
+        cost = costs.get(self.wish.incumbent.server) or next(iter(costs.values()), None)
+        if cost is None:
+            return
+        count = connections_for(cost, self.wish.machine.cpus, self.wish.conditions)
+        if count != USUAL_CONNECTIONS:
+            alone = ", ".join(
+                f"{format_duration(1e9 * value)} {what}"
+                for value, what in ((cost.cpu_s, "of CPU"), (cost.wait_s, "of waiting"))
+            )
+            say(f"load: {count} connections, for one request alone takes {alone} (-c sets another number)")
+        self.load = replace(self.load, connections=count)
 
     def _run(self, study: "Study", stage: "Stage") -> None:
         from prony.cli.progress import StudyProgress
@@ -157,6 +188,8 @@ class TuneSearch:
                 *self.remarks,
                 *_unmeasured(answer, self.wish),
                 *_of_generator(reading),
+                *_of_processes(answer),
+                *_of_pace(reading, place),
                 self._archives(path),
             ),
         )
@@ -227,3 +260,26 @@ def _of_generator(reading: "StudyResults") -> list[str]:
     if not any(cell.at_least for cell in reading.cells):
         return []
     return ["The generator or another program may have limited some trials: it carries at least so much."]
+
+
+def _of_processes(answer: "Recommendation") -> list[str]:
+    """Return what several processes may break, where the advice has more of them than today."""
+    workers, before = ((one.workers if one else None) or 1 for one in (answer.chosen, answer.incumbent))
+    if workers <= before:
+        return []
+    return [
+        f"What the app keeps in its own memory (sessions, caches, counters, background jobs) is there "
+        f"{workers} times with {workers} processes; no load shows what that breaks: look before you change."
+    ]
+
+
+def _of_pace(reading: "StudyResults", cell: int) -> list[str]:
+    """Return that a setting was still changing its pace, where its windows show it."""
+    from prony.figures.steadiness import Steadiness
+
+    found = next((one.steadiness for one in reading.cells if one.cell.id == cell), None)
+    if not isinstance(found, Steadiness) or found.is_steady:
+        return []
+    return [
+        "It was not steady in its windows, as while caches fill: a longer --warmup shows what it does then."
+    ]

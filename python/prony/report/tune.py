@@ -25,7 +25,16 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import Form, byte_size, count, duration, in_metric, rate, signed_percent
+from prony.report.forms import (
+    Form,
+    about_percent,
+    byte_size,
+    count,
+    duration,
+    in_metric,
+    rate,
+    signed_percent,
+)
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.tune.race import Gain, Move
 from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
@@ -70,18 +79,23 @@ def _lead(found: TuneReading) -> Iterator[Block]:
 
 def _advice(found: TuneReading) -> Text:
     of = text("{} ({})", Quote(found.incumbent, "/incumbent"), Quote(found.origin, "/origin"))
-    conditions = joined((Quote(one, pointer("broken", k)) for k, one in enumerate(found.broken)))
-    broken = text(" {} is not shown to meet {}.", of, conditions) if found.broken else EMPTY
+    broken = text(" {} is not shown to meet {}.", of, _named(found, "broken")) if found.broken else EMPTY
     gain = gain_words(found.gain, found.metric, "/gain", _pairs(found))
     challenger = Quote(found.challenger or "", "/challenger")
-    other = text(" The best other, {}: {}.", challenger, gain) if found.challenger else EMPTY
+    unfit = text("; it is not shown to meet {}", _named(found, "unfit")) if found.unfit else EMPTY
+    other = text(" The best other, {}: {}{}.", challenger, gain, unfit) if found.challenger else EMPTY
     match found.advice:
         case Move.CHANGE:
             return text("Use {}. Over {}: {}.{}", challenger, of, gain, broken)
         case Move.KEEP:
-            return text("No gain shown: keep {}.{}", of, other)
+            lead = "No gain that may be used: keep {}.{}{}" if found.unfit else "No gain shown: keep {}.{}{}"
+            return text(lead, of, broken, other)
         case Move.NOTHING:
             return text("Nothing that was tried is shown to meet all of it.{}{}", broken, other)
+
+
+def _named(found: TuneReading, name: str) -> Text:
+    return joined(Quote(one, pointer(name, k)) for k, one in enumerate(getattr(found, name)))
 
 
 def _pairs(found: TuneReading) -> Figure:
@@ -137,7 +151,11 @@ def _most(found: TuneReading) -> Text:
     carries = found.carries
     if carries is None:
         return EMPTY
-    conditions = joined(Quote(one, pointer("conditions", k)) for k, one in enumerate(found.conditions))
+    conditions = joined(
+        Quote(one, pointer("conditions", k))
+        for k, one in enumerate(found.conditions)
+        if not one.startswith("memory")
+    )
     if carries.rate_per_s is None:
         return text(" No rate was found at which it meets {}.", conditions)
     most = Figure(carries.rate_per_s, rate, "/carries/rate_per_s")
@@ -302,6 +320,10 @@ class TryReading:
     """After against before, with the 95 % interval; null: nothing was compared."""
     pairs: int
     """How many fresh blocks have both."""
+    lost: float | None
+    """Of the requests after the change, the share without a valid reply, where it is more than before and
+    than 0.1 %; null: it is not.
+    """
     following: str
     """The command that may decide it; empty: it is decided."""
 
@@ -327,6 +349,16 @@ def _sentence(found: TryReading) -> Text:
         "{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after")
     )
     change = gain_words(found.change, found.metric, "/change", Figure(found.pairs, count, "/pairs"))
+    lost = (
+        EMPTY
+        if found.lost is None
+        else text("; {} of the requests fail", Figure(found.lost, about_percent, "/lost"))
+    )
     return text(
-        "{}: {}: {}, under {}.", verdict[:1].upper() + verdict[1:], turned, change, Quote(found.load, "/load")
+        "{}: {}: {}{}, under {}.",
+        verdict[:1].upper() + verdict[1:],
+        turned,
+        change,
+        lost,
+        Quote(found.load, "/load"),
     )

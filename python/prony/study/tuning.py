@@ -6,7 +6,7 @@ as any other; the search asks for the same stages again when it is given the sam
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -23,14 +23,17 @@ from prony.figures.statistics.effects import geometric_mean
 from prony.figures.summary import CellSummary
 from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
+from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop, DurationStop
 from prony.plan.factors import name_with
 from prony.reading.study import StudyResults, read_archive
 from prony.study.rates import searching
 from prony.tune.race import Figures, Stage, StageName, Trials, TuneWish, costs_of
-from prony.tune.space import Candidate, Knobs
+from prony.tune.space import Candidate, Cost, Knobs, slots_needed
 
 _WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
+USUAL_CONNECTIONS, _MOST_CONNECTIONS = 64, 1024
+"""As many as sixteen threads in four workers answer at once."""
 
 
 def server_of(subject: Subject) -> str:
@@ -55,17 +58,53 @@ def _most(entry: ServerEntry, key: str) -> int:
     return setting.max if isinstance(setting, IntSetting) else 0
 
 
-def stage_plan(plan: Plan, stage: Stage, wish: TuneWish, window_ns: int | None = None) -> Plan:
-    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set;
-    ``window_ns``: how long a trial is, None: as there.
+@dataclass(frozen=True, slots=True)
+class StageLoad:
+    """What trials have in place of the plan's: the length of the window, connections; None: as there."""
+
+    window_ns: int | None = None
+    connections: int | None = None
+
+    def of(self, cell: Cell) -> Cell:
+        """Return a cell with this load."""
+        workload = cell.workload
+        if self.window_ns is not None:
+            workload = replace(workload, stop=DurationStop(self.window_ns))
+        if self.connections is not None and isinstance(workload.loop, ClosedLoop):
+            workload = replace(workload, loop=ClosedLoop(self.connections))
+        return replace(cell, workload=workload)
+
+
+def connections_for(cost: Cost, cpus: float, conditions: Sequence[Condition]) -> int:
+    """Return how many connections of a closed loop fill the CPUs, at a latency that conditions may allow.
+
+    *Definition*: twice the requests that must be worked on at once, at least 64. Where a condition limits the
+    latency, no more than are there at full speed (`cpus` / CPU time a request) if each request takes what it
+    takes alone and a third of what is left to the limit (Little's law), for tails are longer than means; but
+    two a CPU. At most 1,024.
     """
+    usual = max(USUAL_CONNECTIONS, 2 * slots_needed(cost, cpus))
+    alone_s = cost.cpu_s + cost.wait_s
+    limits_s = [seconds(round(one.limit)) for one in conditions if _is_latency(one)]
+    stay_s = [alone_s + max(0.0, limit_s - alone_s) / 3 for limit_s in limits_s]
+    allowed = [max(2 * cpus, cpus / cost.cpu_s * one) for one in stay_s]
+    return max(1, round(min(_MOST_CONNECTIONS, usual, *allowed)))
+
+
+def _is_latency(condition: Condition) -> bool:
+    return condition.operator.startswith("<") and any(
+        name.startswith(("response_", "service_")) for name in condition.metrics
+    )
+
+
+def stage_plan(plan: Plan, stage: Stage, wish: TuneWish, load: StageLoad = StageLoad()) -> Plan:
+    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set."""
     cells = {server_of(cell.subject): cell for cell in plan.cells}
     chosen = [_cell(k, cells[one.server], wish.knobs_of(one), one) for k, one in enumerate(stage.candidates)]
     if stage.name is StageName.PROFILE:
         chosen = [replace(cell, workload=replace(cell.workload, loop=ClosedLoop(1))) for cell in chosen]
-    elif window_ns is not None:
-        stop = DurationStop(window_ns)
-        chosen = [replace(cell, workload=replace(cell.workload, stop=stop)) for cell in chosen]
+    else:
+        chosen = [load.of(cell) for cell in chosen]
     made = replace(
         plan,
         cells=tuple(chosen),
@@ -101,8 +140,13 @@ def trials_of(reading: StudyResults, stage: Stage) -> Trials:
 
 
 def figures_by_block(cell: CellSummary) -> dict[int, Figures]:
-    """Return the figures of a cell's trials that count, by block."""
-    return {
+    """Return the figures of a cell's trials by block: of those that count, and of each that failed that all
+    its requests were lost. What other programs disturbed has none.
+    """
+    failed: dict[int, Figures] = {
+        trial.block: {"error_ratio": 1.0} for trial in cell.others if isinstance(trial.outcome, Failed)
+    }
+    return failed | {
         block: {name: number for name, value in metrics.items() if (number := _number(value)) is not None}
         for block, metrics in cell.by_block.items()
     }
@@ -129,8 +173,10 @@ def expected_rate(trials: Trials, stage: Stage, cpus: float) -> float:
     """
     if stage.name is StageName.PROFILE:
         return max((cpus / 2 / cost.cpu_s for cost in costs_of(trials).values()), default=0.0)
-    rates = ([figures["ok_per_s"] for figures in blocks.values()] for blocks in trials.values() if blocks)
-    return max((geometric_mean(own) for own in rates), default=0.0)
+    rates = (
+        [row["ok_per_s"] for row in blocks.values() if row.get("ok_per_s")] for blocks in trials.values()
+    )
+    return max((geometric_mean(own) for own in rates if own), default=0.0)
 
 
 def _percentile(condition: Condition) -> re.Match[str] | None:

@@ -27,7 +27,9 @@ from prony.figures.summary import Estimate, estimate_over
 from prony.tune.space import Candidate, Cost, Knobs, Machine, first_candidates, neighbours
 
 Figures = Mapping[str, float]
-"""Metrics of one trial that counts, by name, in the units of METRICS."""
+"""Metrics of one trial that counts, by name, in the units of METRICS; of one that failed, as where the server
+died, that all its requests were lost.
+"""
 Trials = Mapping[Candidate, Mapping[int, Figures]]
 """By candidate and block."""
 Reply = tuple[Trials, int]
@@ -44,6 +46,8 @@ _HALF_WIDTH = 0.025
 _ATTEMPTS = 3
 # Nearer to a limit than this, no number of pairs that anybody waits for decides.
 _NEAREST = 0.01
+# What costs less must carry about as much: of what the incumbent carries, in a closed loop.
+_CARRIED = 0.9
 CAPACITY_BLOCKS = 3
 CAPACITY_TRIALS = 20
 """Of a search for the highest rate: some ten windows, and the fresh trials of one rate or two."""
@@ -171,6 +175,8 @@ class Recommendation:
     searched: Trials
     broken: tuple[str, ...] = ()
     """Conditions that the incumbent is not shown to meet."""
+    unfit: tuple[str, ...] = ()
+    """Those that the challenger is not shown to meet."""
     stages: tuple[Stage, ...] = ()
     beaten: Mapping[Candidate, int] = field(default_factory=dict)
 
@@ -242,6 +248,7 @@ def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
     costs = costs_of(light)
     first = first_candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
     yield from search.ask(StageName.RACE, first, _BLOCKS)
+    search.wish = wish = _carrying(wish, search.found)
     alive = search.alive()
     while len(alive) > _FINALISTS and search.left >= 2 * _BLOCKS * (len(alive) + 1):
         yield from search.ask(StageName.RACE, alive, _BLOCKS)
@@ -256,6 +263,19 @@ def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
         yield stage
         search.stages.append(stage)
     return replace(answer, stages=tuple(search.stages), beaten=search.beaten)
+
+
+def _carrying(wish: TuneWish, found: Trials) -> TuneWish:
+    """Return the wish for what costs least, and carries no less than 90 % of what the incumbent does; one
+    whose conditions say what it carries, and that for the highest rate, as they are.
+    """
+    rates = [row["ok_per_s"] for row in found.get(wish.incumbent, {}).values() if row.get("ok_per_s")]
+    is_said = any("ok_per_s" in one.metrics for one in wish.conditions)
+    if wish.metric == "ok_per_s" or is_said or not rates:
+        return wish
+    least = _CARRIED * geometric_mean(rates)
+    carries = Condition(f"rps > {least:.3g}, 90 % of today's", ("ok_per_s",), ">", least)
+    return replace(wish, conditions=(*wish.conditions, carries))
 
 
 def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply, None]:
@@ -275,7 +295,9 @@ def costs_of(light: Trials) -> dict[str, Cost]:
     """Return what a request costs on each server, from trials with one connection."""
     found = {}
     for one, blocks in light.items():
-        figures = next(iter(blocks.values()))
+        figures = next((row for row in blocks.values() if "ok_per_s" in row), None)
+        if figures is None:
+            continue
         cpu_s, whole_s = (
             seconds(round(figures.get("cpu_ns_per_request", 0.0))),
             1 / max(figures["ok_per_s"], 1e-4),
@@ -337,8 +359,10 @@ def best_first(wish: TuneWish, found: Trials, among: Sequence[Candidate]) -> lis
         effect = effects.get((base, one.words)) or _turned(effects.get((one.words, base)))
         if effect is not None:
             return effect.centre - effect.error
-        values = logs.get(one.words, {}).values()
-        return fsum(values) / len(values) if values else float("-inf")
+        # Without two blocks beside the incumbent it is behind all that have them; where nobody has, because
+        # the incumbent gave no figure, the means are compared.
+        values = [] if logs.get(base) else list(logs.get(one.words, {}).values())
+        return fsum(values) / len(values) if values else -inf
 
     others = [one for one in among if one != wish.incumbent]
     return sorted(others, key=lambda one: (_seems_to_meet(wish, found, one), bound(one)), reverse=True)
@@ -405,19 +429,24 @@ def _seems_to_meet(wish: TuneWish, found: Trials, one: Candidate) -> bool:
 def broken(conditions: Sequence[Condition], blocks: Mapping[int, Figures]) -> tuple[str, ...]:
     """Return the conditions that trials do not show to be met.
 
-    *Definition*: the end of the 95 % interval of the mean over blocks must meet it, at least five of them: a
-    mean that meets it may do so by chance.
+    *Definition*: the 95 % interval of the mean over blocks must meet it, of at least five of them, and each
+    must have a figure: a mean that meets it may do so by chance.
     """
-    return tuple(condition.text for condition in conditions if not _shown_to_meet(condition, blocks))
+    return tuple(one.text for one in conditions if not _shown(one, blocks))
 
 
-def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
+def _shown(condition: Condition, blocks: Mapping[int, Figures]) -> bool | None:
+    """Return whether trials show that a condition is met, or that it is not; None: they show neither."""
     name, values = _values(condition, blocks)
-    if len(values) < max(LEAST_BLOCKS, len(blocks)) or max(values) == inf:
+    if len(values) < LEAST_BLOCKS:
+        return None
+    if max(values) == inf:
         return False
     estimate: Estimate = estimate_over(values, name)
-    end = estimate.high if condition.operator.startswith("<") else estimate.low
-    return end is not None and condition.holds(end)
+    if estimate.low is None or estimate.high is None:
+        return None
+    shown = condition.shown(estimate.low, estimate.high)
+    return None if shown and len(values) < len(blocks) else shown
 
 
 # --- the answer -------------------------------------------------------------------------------------------
@@ -438,13 +467,16 @@ def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
         several = len(order) > 1 and wish.conditions and not place
         most = max(LEAST_BLOCKS, pairs * 2 // 3 if several else pairs)
         yield from _more(search, fresh, challenger, min(most, _pairs_needed(wish, search.found, challenger)))
+        lacking = LEAST_BLOCKS - len(fresh.get(wish.incumbent, {}).keys() & fresh.get(challenger, {}).keys())
+        if 0 < lacking < LEAST_BLOCKS and search.pairs_left:
+            yield from _more(search, fresh, challenger, min(lacking, search.pairs_left))
         answer = _judged(search, challenger, fresh)
-        if answer.advice is Move.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
+        if answer.advice is Move.CHANGE or not answer.unfit:
             return answer
     # Nothing is shown to meet all of it: no rate is searched for, and its trials show more.
     pairs = (search.room - search.spent) // 2
     if order and answer.advice is Move.NOTHING and pairs >= LEAST_BLOCKS:
-        challenger = next((one for one in order if _meets(wish, fresh.get(one, {}))), order[0])
+        challenger = next((one for one in order if _meets(wish.conditions, fresh.get(one, {}))), order[0])
         yield from _more(search, fresh, challenger, pairs)
         answer = _judged(search, challenger, fresh)
     return answer
@@ -459,23 +491,48 @@ def _more(
         fresh.setdefault(one, {}).update(blocks)
 
 
-def _meets(wish: TuneWish, blocks: Mapping[int, Figures]) -> bool:
+def _meets(conditions: Sequence[Condition], blocks: Mapping[int, Figures]) -> bool:
     """Return whether the means of fresh blocks meet all conditions."""
-    found = [(one, _values(one, blocks)[1]) for one in wish.conditions]
+    found = [(one, _values(one, blocks)[1]) for one in conditions]
     return all(values and one.holds(fsum(values) / len(values)) for one, values in found)
 
 
 def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:
     wish = search.wish
     gain = _gain(wish, challenger, fresh)
-    of_incumbent = broken(wish.conditions, fresh.get(wish.incumbent, {}))
-    is_better = gain is None or (gain.low is not None and gain.low > 0)
-    is_fit = not broken(wish.conditions, fresh.get(challenger, {})) and bool(fresh.get(challenger))
-    advice = Move.NOTHING if of_incumbent else Move.KEEP
-    if is_fit and (is_better or of_incumbent):
-        advice = Move.CHANGE
+    own, its = fresh.get(wish.incumbent, {}), fresh.get(challenger, {})
     both = {one: fresh[one] for one in (wish.incumbent, challenger) if one in fresh}
-    return Recommendation(advice, wish.incumbent, challenger, gain, both, search.found, of_incumbent)
+    return Recommendation(
+        advice=_advice(wish.conditions, gain, own, its),
+        incumbent=wish.incumbent,
+        challenger=challenger,
+        gain=gain,
+        fresh=both,
+        searched=search.found,
+        broken=broken(wish.conditions, own),
+        unfit=broken(wish.conditions, its),
+    )
+
+
+def _advice(
+    conditions: Sequence[Condition],
+    gain: Gain | None,
+    own: Mapping[int, Figures],
+    its: Mapping[int, Figures],
+) -> Move:
+    """Return what fresh trials of the incumbent and of the challenger, ``its``, say.
+
+    *Definition*: the challenger must be shown to meet all conditions. Then it is used where it is shown to be
+    better, where the incumbent is shown to break one, and where the incumbent is not shown to meet all and is
+    no faster. Else the incumbent is kept, if its means meet all of them.
+    """
+    incumbent = [_shown(one, own) for one in conditions]
+    is_better = gain is not None and gain.low is not None and gain.low > 0
+    is_no_worse = gain is not None and gain.effect >= 0
+    is_fit = bool(its) and not broken(conditions, its)
+    if is_fit and (is_better or False in incumbent or (is_no_worse and None in incumbent)):
+        return Move.CHANGE
+    return Move.KEEP if own and False not in incumbent and _meets(conditions, own) else Move.NOTHING
 
 
 def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Gain | None:
@@ -495,7 +552,8 @@ def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:
     gain = next(
         (abs(one.centre) for pair, one in pairs.items() if set(pair) == _words(wish, challenger)), 0.0
     )
-    ways = [(usual, max(_HALF_WIDTH, 0.1 * gain)), *_ways(wish, found, challenger)]
+    of_conditions = (way for one in (challenger, wish.incumbent) for way in _ways(wish, found, one))
+    ways = [(usual, max(_HALF_WIDTH, 0.1 * gain)), *of_conditions]
     needed = max(1 + (2 * spread / way) ** 2 for spread, way in ways)
     return max(LEAST_BLOCKS, min(round(needed), wish.trials))
 

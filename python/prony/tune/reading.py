@@ -162,6 +162,8 @@ class TuneReading:
     conditions: tuple[str, ...]
     broken: tuple[str, ...]
     """Conditions that the incumbent is not shown to meet."""
+    unfit: tuple[str, ...]
+    """Those that the challenger is not shown to meet."""
     gain: RatioChange | None
     """The challenger's objective against the incumbent's, in fresh blocks, with the 95 % interval."""
     pairs: int
@@ -202,6 +204,7 @@ def tune_reading(answer: Recommendation, wish: TuneWish, about: About) -> TuneRe
         higher_is_better=wish.higher_is_better,
         conditions=tuple(one.text for one in wish.conditions),
         broken=answer.broken,
+        unfit=answer.unfit,
         gain=change_of_gain(gain, is_higher=wish.higher_is_better) if gain else None,
         pairs=gain.blocks if gain else 0,
         latency_metric=latency,
@@ -217,7 +220,7 @@ def tune_reading(answer: Recommendation, wish: TuneWish, about: About) -> TuneRe
 
 def _latency(of_all: Iterable[Mapping[int, Figures]]) -> str:
     """Return the first latency that all trials have."""
-    rows = [row for blocks in of_all for row in blocks.values()]
+    rows = [row for blocks in of_all for row in blocks.values() if "ok_per_s" in row]
     return next(
         (name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), _LATENCIES[-1]
     )
