@@ -1,6 +1,6 @@
 """Which other programs used CPU time in the window: none of the subject's, of those that it asks, of Prony's.
 
-All processes are looked at when the window opens and closes, and between as often as that takes 0.2 % of a
+All processes are looked at when the window opens and closes, and between as often as that takes 0.1 % of a
 core. What starts and ends between two looks counts with the process that waited for it: a compiler with its
 `make`.
 
@@ -22,7 +22,7 @@ from prony.sandbox.watch.partners import all_parents, below
 from prony.sandbox.watch.processes import Identity
 
 # After each look it rests for so many times as long.
-_REST = 500
+_REST = 1000
 # Of one CPU; less moves no figure. And so many ticks of the kernel: fewer may be chance.
 _LEAST, _LEAST_NS = 0.03, 50 * MILLISECOND_NS
 _NAMED = 3
