@@ -137,6 +137,11 @@ def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
             {"Procfile": "web: gunicorn -c a.py -w 4 shop:app", "a.py": "worker_class = best()"},
             "`--worker-class ...`",
         ),
+        ({"Procfile": "web: flask --app shop run"}, "`flask --app shop run` serves by itself"),
+        (
+            {"Dockerfile": "FROM python\nENV WEB_CONCURRENCY=$N\nCMD gunicorn shop:app"},
+            "how many processes it starts",
+        ),
         (
             {
                 "Procfile": "web: python serve.py",
@@ -197,6 +202,30 @@ def test_the_variables_of_todays_source_are_the_apps(tune, searches, folder):
     tune(*SHOP, "--env", "MODE=b")
     (cell,) = searches[0].template.plan.cells
     assert dict(cell.subject.app.environment) == {"DEBUG": "0", "MODE": "b"}
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "found"),
+    [
+        ("uwsgi --http :80 -w shop:app", "UWSGI_PROCESSES=4 UWSGI_THREADS=2", Candidate("uwsgi", 4, 2)),
+        ("granian --interface wsgi shop:app", "GRANIAN_WORKERS=3", Candidate("granian", 3)),
+        ("gunicorn -w 2 shop:app", "WEB_CONCURRENCY=5", Candidate("gunicorn", 2, 1)),
+    ],
+)
+def test_variables_that_a_server_reads_are_its_numbers_and_no_candidate_has_them(
+    tune, searches, folder, command, variables, found
+):
+    (folder / "Dockerfile").write_text(f"FROM python\nENV {variables} KEPT=1\nCMD {command}")
+    done = tune(*SHOP)
+    assert [one.wish.incumbent for one in searches] == [found], done.err
+    assert dict(searches[0].template.plan.cells[0].subject.app.environment) == {"KEPT": "1"}
+
+
+def test_what_uwsgi_fills_in_and_an_address_has_is_not_missed(tune, searches, folder):
+    ini = "module = shop:app\nsocket = %d/a.sock\nchdir = %d\nprocesses = 3\nprocname = %n\n"
+    (folder / "uwsgi.ini").write_text(f"[uwsgi]\n{ini}")
+    done = tune(*SHOP)
+    assert [one.today.origin for one in searches] == ["yours without `procname = %n`"], done.err
 
 
 def test_the_folder_of_imports_in_a_typed_command_is_kept(tune, searches, folder):

@@ -48,12 +48,13 @@ class Today:
 
     def variables(self, typed: Container[str]) -> list[str]:
         """Return the variables of its source as `--env` takes them, without those that were typed."""
+        from prony.catalog.discover.servers import SERVERS
+
         said = self.current.environment if self.current else {}
+        # Prony turns these, and uWSGI would read them after its command.
+        numbers = {name for server in SERVERS.values() for name in server.variables}
         return [
-            f"{name}={value}"
-            for name, value in said.items()
-            # uWSGI reads numbers there, and Prony turns them.
-            if name not in typed and not name.startswith("UWSGI_")
+            f"{name}={value}" for name, value in said.items() if name not in typed and name not in numbers
         ]
 
 
@@ -82,7 +83,8 @@ def today_of(current: "Current | None", typed: str | None, known: "Catalog") -> 
             hint="name one of the catalogue, such as --current 'gunicorn -w 4 shop:app'",
         )
     if unread or counts[0] is None:
-        reason = unread or "how many processes it starts"
+        by_itself = "how many processes it starts" if current.server else f"`{current.text}` serves by itself"
+        reason = unread or by_itself
         return Today(None, current, f"its default; yours could not be read: {reason}")
     base = known.servers[current.server]
     # Where imports begin is found in the app's folder instead.

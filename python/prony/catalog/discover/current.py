@@ -382,8 +382,9 @@ class _Reading:
             more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
             for option in _split(more, server.aliases, server.flags):
                 self.options.setdefault(option.name, option.value)
-        if self.variables.get("WEB_CONCURRENCY") and server.entry in {"gunicorn", "uvicorn"}:
-            self.options.setdefault("--workers", self.variables["WEB_CONCURRENCY"])
+        for name, number in server.variables.items():
+            if self.variables.get(name):
+                self.options.setdefault(number, self.variables[name])
         self._configured(server)
         if server.entry == "uwsgi":
             return self._of_uwsgi()
@@ -505,8 +506,9 @@ class _Reading:
             if value.lower() == "false":
                 continue
             if "%" in value or "$(" in value or "@(" in value:
-                option = _Option(SERVERS["uwsgi"].aliases.get(f"--{name}", f"--{name}"), value, ())
-                self._lose(option, f"`{name} = {value}`", "which uWSGI fills in")
+                long = SERVERS["uwsgi"].aliases.get(f"--{name}", f"--{name}")
+                long = "" if long in SERVERS["uwsgi"].replaced else long
+                self._lose(_Option(long, value, ()), f"`{name} = {value}`", "which uWSGI fills in")
             else:
                 yield f"--{name}" if value.lower() == "true" else f"--{name}={value}"
 
