@@ -185,7 +185,7 @@ def test_all_settings_of_a_server_keep_the_other_options_of_today(tune, searches
 
 
 def test_what_of_today_is_not_measured_stands_beside_it(tune, searches):
-    tune(*SHOP, "--current", "gunicorn -w 4 --reload --backlog 0 --worker-tmp-dir $DIR shop:app")
+    tune(*SHOP, "--current", "gunicorn -w 4 --reload --backlog 0 --chdir $AT --worker-tmp-dir $DIR shop:app")
     [search] = searches
     assert search.today.origin == "yours without `--worker-tmp-dir $DIR`, `--reload`, `--backlog 0`"
     assert "reload" not in started(search)
@@ -229,10 +229,10 @@ def test_what_uwsgi_fills_in_and_an_address_has_is_not_missed(tune, searches, fo
 
 
 def test_the_folder_of_imports_in_a_typed_command_is_kept(tune, searches, folder):
-    (folder / "src").mkdir()
-    (folder / "shop.py").rename(folder / "src" / "shop.py")
-    done = tune(*SHOP, "--current", "gunicorn --chdir src -w 4 shop:app")
-    assert [one.template.plan.cells[0].subject.app.root for one in searches] == ["src"], done.err
+    (folder / "odd" / "place").mkdir(parents=True)
+    (folder / "shop.py").rename(folder / "odd" / "place" / "shop.py")
+    done = tune(*SHOP, "--current", "gunicorn --chdir odd/place -w 4 shop:app")
+    assert [one.template.plan.cells[0].subject.app.root for one in searches] == ["odd/place"], done.err
 
 
 @pytest.mark.parametrize(
