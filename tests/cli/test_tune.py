@@ -4,7 +4,12 @@ import json
 
 import pytest
 
+from prony.cli.tune_search import how_to_start
+from prony.cli.tune_today import Today
 from prony.report.formats.as_json import document_json
+from prony.study.assembly import command_line
+from prony.tune.race import Move, Recommendation
+from prony.tune.space import Candidate
 from tune import test_tune_answer
 
 SHOP = ("--app", "shop:app")
@@ -18,6 +23,14 @@ def tune(said, folder):
 
 
 @pytest.fixture
+def searches(monkeypatch):
+    """Searches, none of which ran."""
+    found = []
+    monkeypatch.setattr("prony.cli.tune_search.TuneSearch.run", lambda search: found.append(search) or 0)
+    return found
+
+
+@pytest.fixture
 def asked(monkeypatch):
     """What searches were asked for, none of which ran."""
     wishes = []
@@ -25,6 +38,11 @@ def asked(monkeypatch):
         "prony.cli.tune_search.TuneSearch.run", lambda search: wishes.append(search.wish) or 0
     )
     return wishes
+
+
+def started(search):
+    """The command that a search measures first."""
+    return command_line(search.template.catalog, search.template.plan.cells[0].subject, 1)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +58,26 @@ def asked(monkeypatch):
             "`--current flask run`: starts no server whose number of processes is known",
         ),
         ((*SHOP, "--current", "gunicorn -w four shop:app"), "whose number of processes is known"),
-        ((*SHOP, "--current", "granian --blocking-threads 0 a:b"), "whose number of processes is known"),
+        (
+            (*SHOP, "--current", "granian --interface wsgi --blocking-threads 0 shop:app"),
+            "whose number of processes is known",
+        ),
+        ((*SHOP, "--current", "gunicorn -w 4 other:app"), "which serves `other:app`, not `shop:app`"),
+        ((*SHOP, "--current", "gunicorn -w $(nproc) shop:app"), "`-w $(nproc)` cannot be taken over"),
+        ((*SHOP, "--current", "gunicorn -w $N shop:app"), "`-w $N` cannot be taken over"),
+        (
+            (*SHOP, "--current", "gunicorn -w 4 -k eventlet shop:app"),
+            "`--worker-class eventlet` cannot be taken",
+        ),
+        (
+            (*SHOP, "--current", "uwsgi --http :80 --cheaper 2 -p 8 -w shop:app"),
+            "`--cheaper 2` cannot be taken",
+        ),
+        ((*SHOP, "--current", "gunicorn -c /etc/g.py shop:app"), "`-c /etc/g.py` cannot be taken over"),
+        (
+            ("--app", "hello", "--current", "gunicorn -w 4 hello:app"),
+            "a built-in app, which nothing serves today",
+        ),
         ((*SHOP, "--budget", "1m"), "`--budget 1m`: has room for"),
         ((*SHOP, "--budget", "soon"), "`--budget`: `soon` is not a duration"),
         ((*SHOP, "--servers", "wsgiref"), "wsgiref: no number of workers or threads"),
@@ -81,6 +118,181 @@ def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
     assert (asked[-1].incumbent.workers, asked[-1].incumbent.threads) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"Procfile": "web: gunicorn -w $(nproc) shop:app"}, "`-w $(nproc)`"),
+        ({"Procfile": "web: gunicorn -w $WORKERS shop:app"}, "`-w $WORKERS`"),
+        ({"Procfile": "web: gunicorn -k tornado shop:app"}, "`--worker-class tornado`"),
+        ({"Procfile": "web: gunicorn -w 4 -k shop.Own shop:app"}, "`--worker-class shop.Own`"),
+        (
+            {"Procfile": "web: uwsgi a.ini", "a.ini": "[uwsgi]\nmodule = shop:app\nprocesses = %k"},
+            "`processes = %k`",
+        ),
+        (
+            {"Procfile": "web: gunicorn -c a.py shop:app", "a.py": "workers = count()"},
+            "how many processes it starts",
+        ),
+        (
+            {"Procfile": "web: gunicorn -c a.py -w 4 shop:app", "a.py": "worker_class = best()"},
+            "`--worker-class ...`",
+        ),
+        ({"Procfile": "web: flask --app shop run"}, "`flask --app shop run` serves by itself"),
+        (
+            {"Dockerfile": "FROM python\nENV WEB_CONCURRENCY=$N\nCMD gunicorn shop:app"},
+            "how many processes it starts",
+        ),
+        (
+            {
+                "Procfile": "web: python serve.py",
+                "serve.py": "import os, waitress\nfrom shop import app\n"
+                "waitress.serve(app, port=80, threads=os.cpu_count())",
+            },
+            "`threads` in serve.py",
+        ),
+    ],
+)
+def test_what_runs_today_is_not_called_yours_where_its_numbers_cannot_be_read(
+    tune, searches, folder, files, words
+):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    done = tune(*SHOP)
+    [search] = searches
+    assert search.today.origin == f"its default; yours could not be read: {words}", done.err
+    assert search.wish.incumbent == search.wish.knobs[0].default
+
+
+def test_the_command_of_another_app_is_not_yours(tune, searches, folder):
+    (folder / "Procfile").write_text("web: gunicorn -w 9 other:app")
+    assert "which serves `other:app`, not `shop:app`" in tune(*SHOP).err
+    assert (searches[0].today.origin, searches[0].wish.incumbent.workers) == ("its default", 1)
+
+
+def test_all_settings_of_a_server_keep_the_other_options_of_today(tune, searches):
+    tune(
+        *SHOP,
+        "--current",
+        "gunicorn -w 4 -k gthread --timeout 120 --preload --max-requests-jitter 5 -c conf.py shop:app",
+    )
+    [search] = searches
+    assert search.today.origin == "yours"
+    found = started(search)
+    assert "gunicorn --preload --max-requests-jitter 5 -c conf.py --bind" in found
+    assert "--worker-class gthread --threads 1" in found
+    assert "--timeout 120" in found
+    assert search.wish.knobs[0].default == Candidate("gunicorn", 1, 1)
+
+
+def test_what_of_today_is_not_measured_stands_beside_it(tune, searches):
+    tune(*SHOP, "--current", "gunicorn -w 4 --reload --backlog 0 --chdir $AT --worker-tmp-dir $DIR shop:app")
+    [search] = searches
+    assert search.today.origin == "yours without `--worker-tmp-dir $DIR`, `--reload`, `--backlog 0`"
+    assert "reload" not in started(search)
+
+
+def test_another_class_of_uvicorns_workers_is_the_one_that_is_measured(tune, searches, folder):
+    (folder / "shop.py").write_text("async def app(scope, receive, send): ...\n")
+    tune(*SHOP, "--current", "gunicorn -k uvicorn.workers.UvicornH11Worker shop:app")
+    assert "--worker-class uvicorn_worker.UvicornH11Worker" in started(searches[0])
+
+
+def test_the_variables_of_todays_source_are_the_apps(tune, searches, folder):
+    (folder / "Dockerfile").write_text('FROM python\nENV DEBUG=0 MODE=a\nCMD ["gunicorn", "shop:app"]')
+    tune(*SHOP, "--env", "MODE=b")
+    (cell,) = searches[0].template.plan.cells
+    assert dict(cell.subject.app.environment) == {"DEBUG": "0", "MODE": "b"}
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "found"),
+    [
+        ("uwsgi --http :80 -w shop:app", "UWSGI_PROCESSES=4 UWSGI_THREADS=2", Candidate("uwsgi", 4, 2)),
+        ("granian --interface wsgi shop:app", "GRANIAN_WORKERS=3", Candidate("granian", 3)),
+        ("gunicorn -w 2 shop:app", "WEB_CONCURRENCY=5", Candidate("gunicorn", 2, 1)),
+    ],
+)
+def test_variables_that_a_server_reads_are_its_numbers_and_no_candidate_has_them(
+    tune, searches, folder, command, variables, found
+):
+    (folder / "Dockerfile").write_text(f"FROM python\nENV {variables} KEPT=1\nCMD {command}")
+    done = tune(*SHOP)
+    assert [one.wish.incumbent for one in searches] == [found], done.err
+    assert dict(searches[0].template.plan.cells[0].subject.app.environment) == {"KEPT": "1"}
+
+
+def test_what_uwsgi_fills_in_and_an_address_has_is_not_missed(tune, searches, folder):
+    ini = "module = shop:app\nsocket = %d/a.sock\nchdir = %d\nprocesses = 3\nprocname = %n\n"
+    (folder / "uwsgi.ini").write_text(f"[uwsgi]\n{ini}")
+    done = tune(*SHOP)
+    assert [one.today.origin for one in searches] == ["yours without `procname = %n`"], done.err
+
+
+def test_the_folder_of_imports_in_a_typed_command_is_kept(tune, searches, folder):
+    (folder / "odd" / "place").mkdir(parents=True)
+    (folder / "shop.py").rename(folder / "odd" / "place" / "shop.py")
+    done = tune(*SHOP, "--current", "gunicorn --chdir odd/place -w 4 shop:app")
+    assert [one.template.plan.cells[0].subject.app.root for one in searches] == ["odd/place"], done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("gunicorn.conf.py", "workers = 3\nthreads = 2\n", Candidate("gunicorn", 3, 2)),
+        ("uwsgi.ini", "[uwsgi]\nmodule = shop:app\nprocesses = 5\n", Candidate("uwsgi", 5, 1)),
+        ("uwsgi.ini", "[uwsgi]\nmodule = other:app\nprocesses = 5\n", Candidate("gunicorn", 1, 1)),
+    ],
+)
+def test_a_lone_configuration_says_what_runs_today(tune, searches, folder, name, text, found):
+    (folder / name).write_text(text)
+    done = tune(*SHOP)
+    assert [one.wish.incumbent for one in searches] == [found], done.err
+
+
+def test_a_configuration_of_a_server_that_cannot_serve_the_app_says_nothing(tune, searches, folder):
+    (folder / "shop.py").write_text("async def app(scope, receive, send): ...\n")
+    (folder / "gunicorn.conf.py").write_text("workers = 3\n")
+    done = tune(*SHOP)
+    assert [one.today for one in searches] == [Today()], done.err
+
+
+YOURS = "gunicorn -w 4 -k gthread --timeout 120 --preload shop:app"
+
+
+@pytest.mark.parametrize(
+    ("advice", "command"),
+    [
+        (Move.KEEP, YOURS),
+        (
+            Move.CHANGE,
+            "gunicorn -k gthread --timeout 120 --preload --workers 2 --threads 8 shop:app",
+        ),
+    ],
+)
+def test_the_command_to_use_is_the_one_of_today(tune, searches, advice, command):
+    tune(*SHOP, "--current", YOURS)
+    [search] = searches
+    (cell,) = search.template.plan.cells
+    answer = Recommendation(advice, search.wish.incumbent, Candidate("gunicorn", 2, 8), None, {}, {})
+    start, forms = how_to_start(answer, cell.subject, search.today)
+    assert start == command
+    assert bool(forms) is (advice is Move.CHANGE)
+
+
+def test_a_factory_below_a_folder_of_imports_is_started_as_it_is(tune, searches, folder):
+    (folder / "src").mkdir()
+    (folder / "shop.py").unlink()
+    (folder / "src" / "shop.py").write_text("from flask import Flask\ndef create_app(): return Flask('a')\n")
+    (folder / "requirements.txt").write_text("flask\n")
+    done = tune("--app", "shop:create_app")
+    assert searches, done.err
+    answer = Recommendation(
+        Move.CHANGE, Candidate("gunicorn", 1, 1), Candidate("gunicorn", 2, 8), None, {}, {}
+    )
+    start, _ = how_to_start(answer, searches[0].template.plan.cells[0].subject, Today())
+    assert start == "PYTHONPATH=src gunicorn --workers 2 --threads 8 'shop:create_app()'"
+
+
 def test_a_search_sends_the_requests_of_a_file(tune, monkeypatch, folder):
     seen = []
 
@@ -112,9 +324,12 @@ def test_the_objective_and_the_time_decide_what_is_asked_for(tune, asked):
     assert asked[0].trials == pytest.approx(2 * asked[1].trials, abs=1)
 
 
-def test_a_database_allows_so_many_connections(tune, asked):
+def test_a_database_allows_so_many_connections(tune, searches, folder):
     tune(*SHOP, "--database-connections", "20")
-    assert asked[0].machine.connections == 20
+    tune(*SHOP, "--database-connections", "20", "--servers", "gunicorn-gevent")
+    assert [one.wish.machine.connections for one in searches] == [20, 20]
+    counted = "A worker of gunicorn-gevent was counted as one connection to the database"
+    assert [any(counted in remark for remark in one.remarks) for one in searches] == [False, True]
 
 
 @pytest.fixture

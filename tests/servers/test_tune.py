@@ -2,7 +2,9 @@
 
 import re
 import signal
+import socket
 import subprocess
+from urllib.request import urlopen
 
 import pytest
 
@@ -87,3 +89,44 @@ def test_gunicorn_reads_back_what_is_written_for_it(prony, folder):
         ).stdout
         found = dict(line.split("=", 1) for line in shown.replace(" ", "").splitlines() if "=" in line)
         assert (found["workers"], found["threads"]) == ("3", "5")
+
+
+FACTORY = APP.replace("def app(", "def create_app():\n    return answered\n\n\ndef answered(")
+
+
+@pytest.mark.slow
+def test_servers_find_a_factory_below_a_folder_of_imports(prony, folder):
+    from prony.catalog.discover.recipes import recipe_of
+    from prony.tune.space import Candidate
+
+    (folder / "src").mkdir()
+    (folder / "src" / "shop.py").write_text(FACTORY)
+    commands = {
+        server: recipe_of(Candidate(server, 2, 5), "shop:create_app()", "wsgi", "src").shell
+        for server in ("gunicorn", "uwsgi")
+    }
+    for server, command in commands.items():
+        assert prony("servers", server, "--check", timeout_s=180).status == 0
+        path = next(prony.cache.rglob(f"bin/{server}")).parent
+        port = free_port()
+        words = command.replace(":8000", f":{port}")
+        words += f" --bind 127.0.0.1:{port}" if server == "gunicorn" else " --die-on-term"
+        with ended(
+            subprocess.Popen(
+                f"exec env {words}", shell=True, cwd=folder, env={"PATH": f"{path}:/usr/bin:/bin"}
+            )
+        ):
+            assert eventually(lambda port=port: replies(port), 30), command
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def replies(port):
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/", timeout=5) as reply:
+            return reply.read() == b"hi"
+    except OSError:
+        return False

@@ -143,7 +143,7 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """What the folder of the user's own app says: of an app for servers, or of a program that is one."""
 
     app: "Survey | None" = None
@@ -170,7 +170,7 @@ class _Found:
         return f": {how}; {needs}"
 
 
-def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
+def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
     """Print in two lines what was found of the user's own app; the study's begin adds how long it takes."""
     words = found.words(options, plan)
     if not words:
@@ -194,8 +194,11 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "Study":
-    """Return the study that the options describe, checked for this machine.
+def study_of(
+    options: RunOptions, known: "Catalog", requests: RequestFiles, found: Found | None = None
+) -> "Study":
+    """Return the study that the options describe, checked for this machine. ``found``: what the app's folder
+    says, where it was read before.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
@@ -217,9 +220,8 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
-    typed = options.own.has_packages
-    found = _found(options, known, declared=typed)
-    wishes = () if options.study is not None else _wishes(options, known, found, declared=typed)
+    found = found or found_app(options, known)
+    wishes = () if options.study is not None else _wishes(options, known, found)
     plan, known = _plan(options, known, asked, wishes)
     if options.study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
@@ -417,32 +419,32 @@ def _engine(options: RunOptions) -> "EngineChoice":
     return chosen
 
 
-def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
-    """Return what the folder of the user's own app says of it. ``declared``: what it needs is said elsewhere.
+def found_app(options: RunOptions, known: "Catalog") -> Found:
+    """Return what the folder of the user's own app says of it.
 
     *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
     """
     from prony.study.app_folder import program_of, script_of, survey_of
 
-    own = options.own
+    own, declared = options.own, options.own.has_packages
     if options.study is not None or own.app is None or own.app in known.apps:
-        return _Found()
+        return Found()
     today = _today(options)
     if own.app.endswith(".psgi"):
-        return _with_current(_Found(), today, own)
+        return _with_current(Found(), today, own)
     named = today.current.app if today.current else ""
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):
-        return _with_current(_Found(script), today, own)
+        return _with_current(Found(script), today, own)
     program = program_of(own.folder, own.app, named=named, command=command)
     if own.servers and own.app.endswith(".php"):
         # A page: PHP's own server would serve it too.
-        return _Found()
+        return Found()
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
-        return _Found(program=program)
+        return Found(program=program)
     found = survey_of(own.folder, own.app, today.current, declared=declared)
-    return _with_current(_Found(found), today, own)
+    return _with_current(Found(found), today, own)
 
 
 def _today(options: RunOptions) -> "FoundCurrent":
@@ -455,7 +457,7 @@ def _today(options: RunOptions) -> "FoundCurrent":
     return current_of(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
 
 
-def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Found:
+def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found:
     """Return what was found with the command of today, if that serves the app.
 
     *Errors*: UsageError for a typed command that does not.
@@ -493,7 +495,7 @@ def _plan(
     return plan_of_app(first, known, asked, others)
 
 
-def _wishes(options: RunOptions, known: "Catalog", found: _Found, *, declared: bool) -> "tuple[OwnApp, ...]":
+def _wishes(options: RunOptions, known: "Catalog", found: Found) -> "tuple[OwnApp, ...]":
     """Return the app of each folder, of which the first was ``found``.
 
     *Errors*: UsageError for one that has no app which servers run, where there are several.
@@ -504,7 +506,7 @@ def _wishes(options: RunOptions, known: "Catalog", found: _Found, *, declared: b
     others = []
     for folder in options.own.folders[1:]:
         there = _in_folder_of_app(replace(options, own=replace(options.own, directories=[folder])))
-        its = _found(there, known, declared=declared)
+        its = found_app(there, known)
         others.append(replace(own_app(there, known, its.app, its.program), current=its.current))
     without = next((one for one in (first, *others) if others and one.app is None), None)
     if without is not None:

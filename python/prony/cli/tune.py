@@ -14,7 +14,7 @@ from prony.cli.flat import flattened, option
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.options import check_output, duration_of, timeout_option
 from prony.cli.request_files import FileOptions, RequestFiles
-from prony.cli.run import study_of
+from prony.cli.run import Found, found_app, study_of
 from prony.cli.run_checks import cpus_of
 from prony.cli.run_options import (
     AppOptions,
@@ -29,6 +29,7 @@ from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
 from prony.cli.trying import Attempt, pairs_option, run_attempt
 from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
+from prony.cli.tune_today import Today, today_of
 from prony.cli.variables import refuse_masked, variables
 from prony.core.errors import UsageError
 from prony.core.units import seconds
@@ -66,7 +67,6 @@ class Aim(StrEnum):
     MEMORY = "memory"
 
 
-_NUMBERS = ("--workers", "--processes", "--threads", "--blocking-threads")
 _METRICS = {Aim.RATE: "ok_per_s", Aim.CPU: "cpu_ns_per_request", Aim.MEMORY: "pss_end"}
 
 
@@ -149,19 +149,20 @@ def tune(
     ask.check(keeps=ask.keep_alive is not False)
     refuse_masked(own.env or (), ask.header or ())
     conditions = _conditions(wanted.slo)
-    incumbent = _current(own, known)
-    servers = _servers(own, incumbent[0] if incumbent else None)
-    own = replace(own, servers=servers, current=None, no_current=True)
     options = replace(_as_run(typed, own, wanted, load, sandbox), ask=ask, check=check)
+    found = found_app(options, known)
+    today = _today(own, found, known)
+    own = replace(own, servers=_servers(own, today), env=_variables(own, today))
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
-    template = _narrowed(study_of(options, known, requests), own)
+    options, found = replace(options, own=own), replace(found, current=None)
+    template = _narrowed(study_of(options, today.catalog(known), requests, found), own, today)
     if wanted.attempt is not None:
-        return _attempt(template, wanted, incumbent[0] if incumbent else None)
-    return _search(template, wanted, conditions, incumbent, load).run()
+        return _attempt(template, wanted, today)
+    return _search(template, wanted, conditions, today, load).run()
 
 
-def _attempt(template: "Study", wanted: TuneOptions, current: "Candidate | None") -> int:
+def _attempt(template: "Study", wanted: TuneOptions, current: Today) -> int:
     """Try one setting against those of today.
 
     *Errors*: UsageError for a setting that the server has not, a value that it does not take, or no setting.
@@ -179,7 +180,7 @@ def _attempt(template: "Study", wanted: TuneOptions, current: "Candidate | None"
         raise UsageError(f"`--try {typed}`: no server here is `{server}`; expected one of {names}")
     cpus = cpus_of(template.plan)[cell.subject.name]
     knobs = knobs_of(cell.subject, template.catalog, cpus)
-    today = knobs.settings(_incumbent((knobs,), current))
+    today = knobs.settings(_incumbent((knobs,), current.candidate))
     cell = replace(cell, subject=replace(cell.subject, settings={**cell.subject.settings, **today}))
     attempt = Attempt(cell, key, value, _METRICS[wanted.objective], wanted.pairs)
     return run_attempt(template, attempt, wanted.out, wanted.json_to)
@@ -189,7 +190,7 @@ def _search(
     template: "Study",
     wanted: TuneOptions,
     conditions: "tuple[Condition, ...]",
-    current: "tuple[Candidate, tuple[str, ...]] | None",
+    today: Today,
     load: TuneLoadOptions,
 ) -> TuneSearch:
     """Return the search that the options describe.
@@ -214,7 +215,7 @@ def _search(
     budget_s = seconds(duration_of("--budget", wanted.budget))
     wish = TuneWish(
         knobs=knobs,
-        incumbent=_incumbent(knobs, current[0] if current else None),
+        incumbent=_incumbent(knobs, today.candidate),
         machine=Machine(cpus, sandbox.memory_bytes or memory_bytes(), wanted.database_connections),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
@@ -228,15 +229,14 @@ def _search(
             f"takes at least {least}",
             hint=f"--budget {needed}m; or shorter trials with --duration and --warmup",
         )
-    unread = current[1] if current else ()
     return TuneSearch(
         template=template,
         wish=wish,
         folder=_folder(wanted.out or Path(f"{plan.name}-tune-{time.strftime('%Y%m%d-%H%M%S')}")),
-        origin="yours" if current else "its default",
+        today=today,
         budget_s=budget_s,
         trial_s=each_s,
-        remarks=_before(knobs, cpus, unread),
+        remarks=_before(knobs, cpus, wanted.database_connections),
         load=StageLoad(),
         has_length=load.duration is not None,
         has_connections=load.connections is not None or load.rate is not None,
@@ -293,11 +293,17 @@ def _of_rate(plan: "Plan") -> "tuple[Condition, ...]":
     return (parse_condition(f"rps > {_CARRIED * loop.rate_per_s:g}"),)
 
 
-def _before(knobs: "tuple[Knobs, ...]", cpus: float, unread: tuple[str, ...]) -> tuple[str, ...]:
+def _before(knobs: "tuple[Knobs, ...]", cpus: float, connections: int | None) -> tuple[str, ...]:
     """Return the remarks that are known before the first trial."""
     found = [f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine, the generator others."]
-    if unread:
-        found.append(f"Of your command these were not used: {', '.join(unread)}.")
+    pooled = [one.server for one in knobs if not one.threads]
+    if connections is not None and pooled:
+        remark = (
+            f"A worker of {', '.join(pooled)} was counted as one connection to the database, and its app may "
+            f"hold a pool of them: divide {connections} by the size of that for --database-connections."
+        )
+        say(remark)
+        found.append(remark)
     if len(knobs) == 1:
         found.append(f"Only {knobs[0].server} was tried; --servers names others.")
     return tuple(found)
@@ -336,46 +342,50 @@ def _conditions(text: str) -> "tuple[Condition, ...]":
         raise UsageError(f"`--slo`: {error}") from None
 
 
-def _current(own: AppOptions, known: "Catalog") -> "tuple[Candidate, tuple[str, ...]] | None":
-    """Return the numbers of the command that runs today, typed or in a file of the folder, and its options
-    that are not used; None: there is none, or none that the catalogue knows.
+def _today(own: AppOptions, found: Found, known: "Catalog") -> Today:
+    """Return what serves the app today: the command that is typed or in a file of the folder, else that of a
+    server whose configuration lies there.
 
-    *Errors*: UsageError for a typed command of which they are not known.
+    *Errors*: UsageError for a typed command of which the numbers are not known.
     """
     from prony.catalog.discover.current import ReadingAid
-    from prony.study.app_folder import current_of
-    from prony.study.equal_share import processes_and_threads
-    from prony.tune.space import Candidate
+    from prony.study.app_folder import configured_in
+    from prony.study.own_app import said_of
 
-    if own.no_current:
-        return None
-    passed = variables(own.env or (), own.env_file)
-    found = current_of(own.folder, ReadingAid(own.current or "", passed, os.cpu_count() or 1)).current
-    processes, threads = processes_and_threads(found, known) if found else (None, None)
-    if found is None or not found.server or processes is None:
-        if own.current is None:
-            return None
+    if own.current and own.app in known.apps:
         raise UsageError(
-            f"`--current {own.current}`: starts no server whose number of processes is known",
-            hint="name one of the catalogue, such as --current 'gunicorn -w 4 shop:app'",
+            f"`--current {own.current}`: `{own.app}` is a built-in app, which nothing serves today"
         )
-    say(f"yours: {found.text}, from {found.source}")
-    unused = tuple(name for name in found.options if name not in _NUMBERS)
-    return Candidate(found.server, processes, threads), unused
+    current = found.current
+    if current is None and found.app is not None and not own.no_current:
+        aid = ReadingAid("", variables(own.env or (), own.env_file), os.cpu_count() or 1)
+        current = configured_in(own.folder, found.app.target, aid)
+        speaks = known.interfaces(current.server) if current else ()
+        current = current if found.app.interface in (None, *speaks) else None
+    if current is not None:
+        say(said_of(current))
+    return today_of(current, own.current, known)
 
 
-def _servers(own: AppOptions, current: "Candidate | None") -> str | None:
+def _variables(own: AppOptions, today: Today) -> list[str]:
+    """Return the app's variables: what is typed, and what the source of today's command sets besides."""
+    return [*today.variables(variables(own.env or (), own.env_file)), *(own.env or ())]
+
+
+def _servers(own: AppOptions, today: Today) -> str | None:
     """Return the servers to try: the typed ones, and that of today."""
-    names = own.servers.split(",") if own.servers else []
-    names = [current.server, *names] if current else names
-    return ",".join(dict.fromkeys(name.strip() for name in names)) or None
+    names = [today.server, *(own.servers.split(",") if own.servers else ())]
+    return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names)))) or None
 
 
-def _narrowed(template: "Study", own: AppOptions) -> "Study":
-    """Return the study with the usual server alone, where none is typed."""
+def _narrowed(template: "Study", own: AppOptions, today: Today) -> "Study":
+    """Return the study with the usual server alone, where none is typed, and what is said of today's."""
+    from prony.study.own_app import said_of
+
     cells = template.plan.cells if own.servers else template.plan.cells[:1]
     say(f"{cells[0].subject.app.title}: {cells[0].describe()}")
-    return replace(template, plan=replace(template.plan, cells=cells))
+    notes = (*template.plan.notes, *([said_of(today.current)] if today.current else ()))
+    return replace(template, plan=replace(template.plan, cells=cells, notes=notes))
 
 
 def _as_run(

@@ -19,7 +19,9 @@ from prony.core.units import MIB, SECOND_NS, format_duration, seconds
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from prony.cli.tune_today import Today
     from prony.model.facts import FoundRate
+    from prony.model.subject import Subject
     from prony.reading.study import StudyResults
     from prony.study import Study
     from prony.study.tuning import StageLoad
@@ -48,7 +50,7 @@ class TuneSearch:
     template: "Study"
     wish: "TuneWish"
     folder: Path
-    origin: str
+    today: "Today"
     budget_s: float
     trial_s: float
     remarks: tuple[str, ...]
@@ -161,7 +163,6 @@ class TuneSearch:
         return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
 
     def _about(self, answer: "Recommendation") -> "About":
-        from prony.catalog.discover.recipes import recipe_of
         from prony.study.assembly import command_line
         from prony.study.tuning import read_stage, server_of
         from prony.tune.race import StageName
@@ -173,15 +174,14 @@ class TuneSearch:
         place, reading = stage.candidates.index(chosen), read_stage(path)
         subject = next(cell.subject for cell in reading.plan.cells if cell.id == place)
         cell = next(one for one in self.template.plan.cells if server_of(one.subject) == chosen.server)
-        target = subject.app.targets[subject.interface]
-        recipe = recipe_of(chosen, target, str(subject.interface)) if answer.chosen else None
         full = command_line(self.template.catalog, subject, cpus_of(reading.plan)[subject.name])
+        start, forms = how_to_start(answer, subject, self.today)
         return About(
-            app=target,
+            app=_named(subject),
             load=f"{reading.plan.cells[place].describe_load()}, {cell.workload.describe_request()}",
-            origin=self.origin,
-            start=recipe.shell if recipe else full,
-            forms=dict(recipe.forms(subject.app.folder)) if recipe else {},
+            origin=self.today.origin,
+            start=start or full,
+            forms=forms,
             limits=_limits(reading, place),
             carries=_found_rate(searched[0][1]) if searched else None,
             remarks=(
@@ -201,6 +201,28 @@ class TuneSearch:
             f"--html FILE` draws the search, `prony report FILE` reads each, `prony why {last}` says "
             "what limits."
         )
+
+
+def _named(subject: "Subject") -> str:
+    """Return an app as people name it: a factory by its call."""
+    return subject.app.factory or subject.app.targets[subject.interface]
+
+
+def how_to_start(answer: "Recommendation", subject: "Subject", today: "Today") -> tuple[str, dict[str, str]]:
+    """Return the command of what is to be used, and its other forms: to keep today's is to keep its words.
+    Both are empty where the catalogue alone knows the server's options, or nothing is to be used.
+    """
+    from prony.catalog.discover.recipes import recipe_of
+    from prony.tune.race import Move
+
+    chosen, app = answer.chosen, subject.app
+    if chosen is None:
+        return "", {}
+    yours = today.said if today.server == chosen.server else None
+    if yours is not None and answer.advice is Move.KEEP:
+        return yours.text, {}
+    recipe = recipe_of(chosen, _named(subject), str(subject.interface), app.root, yours)
+    return (recipe.shell, dict(recipe.forms(app.folder))) if recipe else ("", {})
 
 
 # The largest that a search writes has some dozen settings with a hundred trials each.

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -58,6 +59,23 @@ def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
     Compose file above has it, which builds that folder.
     """
     return find_current(_folder(folder), around, _above(folder))
+
+
+@_in_time
+def configured_in(folder: Path, target: str, around: ReadingAid) -> Current | None:
+    """Return the command of a server whose configuration lies in ``folder``, and that serves the app
+    ``target``; None without one, and where a file has a command.
+    """
+    whole = _folder(folder)
+    if written_commands(whole) or _above(folder):
+        return None
+    texts = {"gunicorn.conf.py": f"gunicorn {target}", "uwsgi.ini": "uwsgi uwsgi.ini"}
+    found = (
+        (name, find_current(whole, replace(around, typed=text)).current)
+        for name, text in texts.items()
+        if (folder / name).is_file()
+    )
+    return next((replace(one, source=name) for name, one in found if one and one.serves(target)), None)
 
 
 def _above(folder: Path) -> list[Written]:

@@ -38,11 +38,14 @@ from prony.catalog.discover.servers import (
     TOOL_REPLACED,
     TOOLS,
     ServerCommand,
+    options_named,
 )
 from prony.catalog.discover.sources import Folder, Module, Sources
 from prony.catalog.discover.written import PORT_READ, Written, lines_of_script, written_commands
 
 TYPED = "`--current`"
+COUNTS = options_named("workers processes threads blocking-threads")
+"""The options that say how many processes a server has, and threads in each."""
 
 _TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -85,6 +88,8 @@ class Current:
     place of a file with an address; ``root``: the folder, in the app's, where it begins imports;
     ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
     ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
+    ``kept``: the options in its words, by their long names, each with those words; ``lost``: those that are
+    not taken over and may change what it does, as they are written.
     """
 
     source: str
@@ -103,6 +108,17 @@ class Current:
     root: str = ""
     env_file: str = ""
     address: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    lost: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """What says how many processes and threads it has, or of which class, and cannot be read."""
+        # A configuration elsewhere says it where the command does not.
+        elsewhere = set() if "--workers" in self.options else {"--config"}
+        names = COUNTS | {"--worker-class"} | elsewhere
+        varying = (f"`{' '.join(words)}`" for name, words in self.kept if name.startswith("--cheaper"))
+        return (*(shown for name, shown in self.lost.items() if name in names), *varying)
 
     @property
     def app(self) -> str:
@@ -278,6 +294,8 @@ class _Reading:
     kept: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
+    taken: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
     target: str = ""
     call: str = ""
 
@@ -349,6 +367,8 @@ class _Reading:
             options=self.options,
             target=self.target,
             call=self.call,
+            kept=tuple(self.taken),
+            lost=self.lost,
         )
 
     def _of_server(self, server: ServerCommand) -> Current | None:
@@ -362,8 +382,9 @@ class _Reading:
             more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
             for option in _split(more, server.aliases, server.flags):
                 self.options.setdefault(option.name, option.value)
-        if self.variables.get("WEB_CONCURRENCY") and server.entry in {"gunicorn", "uvicorn"}:
-            self.options.setdefault("--workers", self.variables["WEB_CONCURRENCY"])
+        for name, number in server.variables.items():
+            if self.variables.get(name):
+                self.options.setdefault(number, self.variables[name])
         self._configured(server)
         if server.entry == "uwsgi":
             return self._of_uwsgi()
@@ -371,8 +392,17 @@ class _Reading:
             return self._of_plack()
         if not self.target and server.entry != "gunicorn":
             return None
-        entry = _gunicorn_entry(self.options) if server.entry == "gunicorn" else server.entry
+        entry = self._of_gunicorn() if server.entry == "gunicorn" else server.entry
         return self._made(self.written.source, entry, server.bind)
+
+    def _of_gunicorn(self) -> str:
+        """Return the entry of its class; one that the catalogue has not is none that can be measured."""
+        worker = self.options.get("--worker-class", "sync")
+        if not _WORKER_CLASS.fullmatch(worker):
+            self.lost.setdefault("--worker-class", f"`--worker-class {worker or '...'}`")
+        if _UVICORN_WORKER.fullmatch(worker):
+            self.options["worker"] = worker.rpartition(".")[2]
+        return _gunicorn_entry(self.options)
 
     def _take(self, server: ServerCommand, option: _Option) -> None:
         """Keep an option as it is written, or say why not."""
@@ -386,12 +416,12 @@ class _Reading:
             self.call = self.call or ("()" if option.name in server.factory else "")
             return
         if any("{" in VARIABLE.sub("", word) or "}" in VARIABLE.sub("", word) for word in option.words):
-            self.left_out.append(f"{shown}, whose braces Prony does not pass on")
+            self._lose(option, shown, "whose braces Prony does not pass on")
             return
         filled = [self._filled(word) for word in option.words]
         unknown = next((name for _, name in filled if name), "")
         if unknown:
-            self.left_out.append(f"{shown}, for `{unknown}` is not known")
+            self._lose(option, shown, f"for `{unknown}` is not known")
             return
         words = [self._placed(word) for word, _ in filled]
         if not option.name:
@@ -402,10 +432,15 @@ class _Reading:
             self.left_out.append(f"{shown}, which goes to standard output")
             words = [option.name, "-"]
         elif option.name in PATHS and value.removeprefix("file:").startswith("/"):
-            self.left_out.append(f"{shown}, which is not in the app's folder")
+            self._lose(option, shown, "which is not in the app's folder")
             return
         self.options[option.name] = value
         self.kept += words
+        self.taken.append((option.name, tuple(words)))
+
+    def _lose(self, option: _Option, shown: str, why: str) -> None:
+        self.left_out.append(f"{shown}, {why}")
+        self.lost |= {option.name: shown} if option.name else {}
 
     def _placed(self, word: str) -> str:
         """Return a word with a path below the folder of its source as one below the app's folder."""
@@ -471,7 +506,9 @@ class _Reading:
             if value.lower() == "false":
                 continue
             if "%" in value or "$(" in value or "@(" in value:
-                self.left_out.append(f"`{name} = {value}`, which uWSGI fills in")
+                long = SERVERS["uwsgi"].aliases.get(f"--{name}", f"--{name}")
+                long = "" if long in SERVERS["uwsgi"].replaced else long
+                self._lose(_Option(long, value, ()), f"`{name} = {value}`", "which uWSGI fills in")
             else:
                 yield f"--{name}" if value.lower() == "true" else f"--{name}={value}"
 
@@ -550,7 +587,11 @@ class _Reading:
         remarks = (*served.left_out, said)
         written = replace(self.written, text=served.text, environment={}, remarks=remarks)
         found = _read(written, self.folder, ReadingAid("", self.variables, self.cpus))
-        return replace(found, text=self.written.text, target=found.target or served.target) if found else None
+        if found is None:
+            return None
+        lost = {f"--{one.split('`')[1].replace('_', '-')}": one for one in served.left_out}
+        target = found.target or served.target
+        return replace(found, text=self.written.text, target=target, lost={**lost, **found.lost})
 
     def _sources(self) -> Sources:
         return Sources(self.folder.read, root=self._root())
@@ -605,6 +646,10 @@ _PSGI_APP = "{app_dir}/{app}"
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
+_WORKER_CLASS = re.compile(
+    r"sync|gthread|gevent|asgi|gunicorn\.workers\.ggevent\.GeventWorker|gunicorn\.workers\.gasgi\.ASGIWorker|"
+    r"(?:uvicorn\.workers|uvicorn_worker)\.Uvicorn(?:H11)?Worker"
+)
 
 
 def _target(word: str) -> re.Match[str] | None:

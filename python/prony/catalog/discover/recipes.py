@@ -11,54 +11,71 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from prony.catalog.discover.servers import SERVERS
+from prony.catalog.discover.current import COUNTS, Current
+from prony.catalog.discover.servers import ROOTS, SERVERS
 from prony.tune.space import Candidate
 
 PORT = 8000
 # In a container, and where a platform routes to it, loopback is reached by nobody.
 _EVERYWHERE = "0.0.0.0"  # noqa: S104 - written into what a person asks for, bound by nothing here
+_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
     """How a server is started: its program with what is always there, and the names of its options.
-    ``variables``: of workers and threads; ``in_arguments``: the variable that holds options for which there
-    is no other.
+    ``worker_class``: of Gunicorn. ``variables``: of workers and threads; ``in_arguments``: the variable that
+    holds options for which there is no other. ``factory``: the option that says that the app is one; `()`:
+    a call without arguments stands in the app's place, `(...)`: any call; empty: neither.
     """
 
     program: tuple[str, ...]
     workers: str = ""
     threads: str = ""
+    worker_class: str = ""
     variables: tuple[str, str] = ("", "")
     in_arguments: str = ""
-    configuration: bool = False
     before_app: tuple[str, ...] = ()
+    factory: str = ""
+
+    def app(self, target: str) -> tuple[str, ...] | None:
+        """Return the words of an app, or of the call that makes it; None: it has no words for that."""
+        name, is_call, rest = target.partition("(")
+        if not is_call or self.factory == "(...)" or (self.factory == "()" and rest == ")"):
+            return (*self.before_app, target)
+        return (self.factory, name) if self.factory.startswith("--") and rest == ")" else None
 
 
-def _gunicorn(*words: str, threads: str = "") -> _Dialect:
+def _gunicorn(worker_class: str = "", threads: str = "") -> _Dialect:
     """Return the dialect of Gunicorn with one of its classes."""
     return _Dialect(
-        ("gunicorn", *words),
+        ("gunicorn",),
         "--workers",
         threads,
+        worker_class,
         variables=("WEB_CONCURRENCY", ""),
         in_arguments="GUNICORN_CMD_ARGS",
-        configuration=True,
+        factory="(...)",
     )
 
 
+# *Source*: gunicorn/util.py import_app; uvicorn/main.py and granian/cli.py --factory; waitress/runner.py
+# --call; plugins/python/pyloader.c of uWSGI: `()`.
 _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
     {
         "gunicorn": _gunicorn(threads="--threads"),
-        "gunicorn-uvicorn": _gunicorn("--worker-class", "uvicorn_worker.UvicornWorker"),
-        "gunicorn-gevent": _gunicorn("--worker-class", "gevent"),
+        "gunicorn-uvicorn": _gunicorn("uvicorn_worker.UvicornWorker"),
+        "gunicorn-gevent": _gunicorn("gevent"),
         "granian": _Dialect(
             ("granian", "--interface", "{interface}"),
             "--workers",
             "--blocking-threads",
             variables=("GRANIAN_WORKERS", "GRANIAN_BLOCKING_THREADS"),
+            factory="--factory",
         ),
-        "uvicorn": _Dialect(("uvicorn",), "--workers", variables=("WEB_CONCURRENCY", "")),
+        "uvicorn": _Dialect(
+            ("uvicorn",), "--workers", variables=("WEB_CONCURRENCY", ""), factory="--factory"
+        ),
         "hypercorn": _Dialect(("hypercorn",), "--workers"),
         "uwsgi": _Dialect(
             ("uwsgi", "--master", "--need-app"),
@@ -66,8 +83,9 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
             "--threads",
             variables=("UWSGI_PROCESSES", "UWSGI_THREADS"),
             before_app=("--wsgi",),
+            factory="()",
         ),
-        "waitress": _Dialect(("waitress-serve",), threads="--threads"),
+        "waitress": _Dialect(("waitress-serve",), threads="--threads", factory="--call"),
         "cheroot": _Dialect(("cheroot",), threads="--threads"),
     }
 )
@@ -75,39 +93,60 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to start a server with chosen settings. ``bind``: the options of an address to listen on."""
+    """How to start a server with chosen settings. ``bind``: the options of an address to listen on;
+    ``is_deaf``: without them it listens nowhere. ``root``: the folder, in the app's, where imports begin.
+    """
 
     command: tuple[str, ...]
     bind: tuple[str, ...]
+    is_deaf: bool = False
+    root: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-    configuration: Mapping[str, int] = field(default_factory=dict)
+    configuration: Mapping[str, int | str] = field(default_factory=dict)
 
     @property
     def shell(self) -> str:
-        """The command line, without an address: the server's own default."""
-        return shlex.join(self.command)
+        """The command line, typed in the app's folder, without an address where the server has a default."""
+        words = self._bound(_LOOPBACK, str(PORT)) if self.is_deaf else self.command
+        return self._searching() + shlex.join(words)
 
-    def bound(self, host: str, port: str) -> tuple[str, ...]:
+    def _bound(self, host: str, port: str) -> tuple[str, ...]:
         """Return the command with an address to listen on."""
         at = [part.format(host=host, port=port) for part in self.bind]
         return (self.command[0], *at, *self.command[1:])
 
+    def _searching(self) -> str:
+        return f"PYTHONPATH={shlex.quote(self.root)} " if self.root else ""
+
     def forms(self, folder: str) -> Iterator[tuple[str, str]]:
         """Yield each form with its name. ``folder``: the app's."""
         if self.configuration:
-            lines = (f"{key} = {value}\n" for key, value in self.configuration.items())
+            lines = (f"{key} = {json.dumps(value)}\n" for key, value in self.configuration.items())
             yield "gunicorn.conf.py", "".join(lines)
-        yield "Procfile", f"web: {shlex.join(self.bound(_EVERYWHERE, 'PORT')).replace('PORT', '$PORT')}\n"
+        yield "Procfile", f"web: {self._searching()}{self._for_platform()}\n"
         yield "systemd", self._unit(folder)
-        yield "Dockerfile", f"CMD {json.dumps(self.bound(_EVERYWHERE, str(PORT)))}\n"
+        searched = f"ENV PYTHONPATH={json.dumps(self.root)}\n" if self.root else ""
+        yield "Dockerfile", f"{searched}CMD {json.dumps(self._bound(_EVERYWHERE, str(PORT)))}\n"
         if self.variables:
             lines = (f"{name}={shlex.quote(value)}\n" for name, value in self.variables.items())
             yield "environment", "".join(lines)
 
+    def _for_platform(self) -> str:
+        """Return the command with the platform's port, which a shell fills in."""
+
+        def filled(part: str) -> str:
+            text = part.format(host=_EVERYWHERE, port="$PORT")
+            return text if "{port}" in part else shlex.quote(text)
+
+        return " ".join((self.command[0], *map(filled, self.bind), shlex.join(self.command[1:])))
+
     def _unit(self, folder: str) -> str:
-        program, *rest = self.bound("127.0.0.1", str(PORT))
+        program, *rest = self._bound(_LOOPBACK, str(PORT))
         start = " ".join(map(_in_unit, (f"{folder.rstrip('/')}/.venv/bin/{program}", *rest)))
-        return f"[Service]\nWorkingDirectory={folder.replace('%', '%%')}\nExecStart={start}\n"
+        # Of a variable's value only percent signs are filled in.
+        there = json.dumps(f"PYTHONPATH={folder.rstrip('/')}/{self.root}", ensure_ascii=False)
+        searched = f"Environment={there.replace('%', '%%')}\n" if self.root else ""
+        return f"[Service]\nWorkingDirectory={folder.replace('%', '%%')}\n{searched}ExecStart={start}\n"
 
 
 def _in_unit(word: str) -> str:
@@ -116,28 +155,59 @@ def _in_unit(word: str) -> str:
     return f'"{escaped}"' if escaped != word or " " in word else word
 
 
-def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
-    """Return how to start a candidate; None for a server whose options are known to the catalogue alone."""
+def recipe_of(
+    one: Candidate, target: str, interface: str, root: str = "", today: Current | None = None
+) -> Recipe | None:
+    """Return how to start a candidate; None for a server whose options are known to the catalogue alone.
+
+    ``target``: the app, or the call that makes it; ``root``: the folder, in the app's, where its imports
+    begin. ``today``: the command that starts the same server today, whose other options stay.
+    """
     dialect = _DIALECTS.get(one.server)
-    if dialect is None:
+    app = dialect.app(target) if dialect else None
+    if dialect is None or app is None:
         return None
     numbers = [(dialect.workers, one.workers), (dialect.threads, one.threads)]
-    set_ones = {name: value for name, value in numbers if name and value is not None}
-    options = [word for name, value in set_ones.items() for word in (name, str(value))]
-    program, *fixed = (part.format(interface=interface) for part in dialect.program)
+    counts = {name: value for name, value in numbers if name and value is not None}
+    program, *usual = (part.format(interface=interface) for part in dialect.program)
+    usual += ["--worker-class", dialect.worker_class] if dialect.worker_class else []
+    kept = [(name, words) for name, words in (today.kept if today else ()) if name not in COUNTS]
+    names = {name for name, _ in kept}
+    others = [word for _, words in kept for word in words] if today else usual
+    root = "" if names & set(ROOTS) else root
     return Recipe(
-        command=(program, *fixed, *options, *dialect.before_app, target),
+        command=(program, *others, *(word for name in counts for word in (name, str(counts[name]))), *app),
         # uWSGI's address is one of several kinds of socket, so that none is read as its own.
-        bind=SERVERS[program].bind or ("--http11-socket", "{host}:{port}"),
-        variables=_variables(dialect, one),
-        configuration={name.strip("-"): value for name, value in set_ones.items()}
-        if dialect.configuration
+        bind=today.bind if today else SERVERS[program].bind or ("--http11-socket", "{host}:{port}"),
+        is_deaf=not SERVERS[program].bind,
+        root=root,
+        variables={
+            **({"PYTHONPATH": root} if root else {}),
+            **_variables(dialect, one, "" if today else dialect.worker_class),
+        },
+        configuration=_configuration(
+            counts, today.options.get("--worker-class", "") if today else dialect.worker_class, root
+        )
+        if program == "gunicorn" and names <= _IN_CONFIGURATION
         else {},
     )
 
 
-def _variables(dialect: _Dialect, one: Candidate) -> dict[str, str]:
+# What else a command of Gunicorn may say for a configuration to say the same.
+_IN_CONFIGURATION = {"--config", "--worker-class"}
+
+
+def _configuration(counts: Mapping[str, int], worker_class: str, root: str) -> dict[str, int | str]:
+    words = {"worker_class": worker_class, "pythonpath": root}
+    return {
+        **{name.strip("-"): value for name, value in counts.items()},
+        **{name: word for name, word in words.items() if word},
+    }
+
+
+def _variables(dialect: _Dialect, one: Candidate, worker_class: str) -> dict[str, str]:
     found: dict[str, str] = {}
+    arguments = ["--worker-class", worker_class] if worker_class else []
     for name, option, value in zip(
         dialect.variables, (dialect.workers, dialect.threads), (one.workers, one.threads), strict=True
     ):
@@ -146,5 +216,5 @@ def _variables(dialect: _Dialect, one: Candidate) -> dict[str, str]:
         if name:
             found[name] = str(value)
         elif dialect.in_arguments:
-            found[dialect.in_arguments] = f"{option} {value}"
-    return found
+            arguments += [option, str(value)]
+    return {**found, **({dialect.in_arguments: " ".join(arguments)} if arguments else {})}

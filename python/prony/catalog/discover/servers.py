@@ -14,7 +14,8 @@ class ServerCommand:
 
     ``aliases``: short options, and longer names of the same; ``flags``: options without a value. Prony takes
     the place of those that are ``replaced``; files of ``logs`` become standard output. ``app``: options that
-    name the app. ``configuration``: its option, and the file that is read without it.
+    name the app. ``configuration``: its option, and the file that is read without it. ``variables``: the
+    options of numbers by the variables that are read where the command has none.
     """
 
     entry: str
@@ -26,6 +27,7 @@ class ServerCommand:
     app: frozenset[str] = frozenset()
     factory: frozenset[str] = frozenset()
     configuration: tuple[str, str] = ("", "")
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def options_named(text: str) -> frozenset[str]:
@@ -81,6 +83,7 @@ SERVERS: Mapping[str, ServerCommand] = {
         ),
         logs=options_named("access-logfile error-logfile"),
         configuration=("--config", "gunicorn.conf.py"),
+        variables={"WEB_CONCURRENCY": "--workers"},
     ),
     "uvicorn": ServerCommand(
         entry="uvicorn",
@@ -91,6 +94,7 @@ SERVERS: Mapping[str, ServerCommand] = {
             "ssl-ca-certs ssl-ciphers"
         ),
         factory=options_named("factory"),
+        variables={"WEB_CONCURRENCY": "--workers"},
     ),
     "hypercorn": ServerCommand(
         entry="hypercorn",
@@ -116,6 +120,7 @@ SERVERS: Mapping[str, ServerCommand] = {
             "ssl-crl"
         ),
         factory=options_named("factory"),
+        variables={"GRANIAN_WORKERS": "--workers", "GRANIAN_BLOCKING_THREADS": "--blocking-threads"},
     ),
     "waitress-serve": ServerCommand(
         entry="waitress",
@@ -161,6 +166,11 @@ SERVERS: Mapping[str, ServerCommand] = {
         ),
         app=options_named("wsgi wsgi-file callable mount manage-script-name"),
         configuration=("--ini", ""),
+        variables={
+            "UWSGI_PROCESSES": "--processes",
+            "UWSGI_WORKERS": "--processes",
+            "UWSGI_THREADS": "--threads",
+        },
     ),
     "plackup": _PLACK,
     "starman": replace(_PLACK, entry="starman", bind=("--listen", "{host}:{port}")),

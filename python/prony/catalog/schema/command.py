@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from prony.catalog.discover.current import Current
+from prony.catalog.discover.current import COUNTS, Current
 from prony.catalog.discover.sources import Program
 from prony.catalog.schema.apps import folder_digest
 from prony.catalog.schema.entry import (
@@ -240,6 +240,59 @@ def settings_of_options(base: ServerEntry, options: Mapping[str, str]) -> dict[s
             on, off = part.then[:1], part.otherwise[:1]
             found[part.setting] = on[0] in options if on else not (off and off[0] in options)
     return {key: value for key, value in found.items() if _fits(base, key, value)}
+
+
+def entry_of_today(base: ServerEntry, current: Current) -> ServerEntry:
+    """Return the entry of the server of today with the other options of its command, so that a candidate
+    differs from it in numbers alone: of those that are settings the values are usual, the others stand first.
+
+    *Errors*: UsageError for words that an entry may not have.
+    """
+    said = {
+        key: value
+        for key, value in settings_of_options(base, current.options).items()
+        if key not in _counted(base)
+    }
+    values, known = resolve(base, said, 1), _options_of(base.command)
+    more = (words for name, words in current.kept if name not in known | COUNTS and not _reloads(name))
+    changed = {
+        "settings": {
+            **base.settings,
+            **{key: base.settings[key].model_copy(update={"default": values[key]}) for key in said},
+        },
+        "command": (base.command[0], *(word for words in more for word in words), *base.command[1:]),
+    }
+    return _checked(f"{YOURS}: {current.source}", lambda: base.model_copy(update=changed))
+
+
+def options_not_set(base: ServerEntry, current: Current) -> Iterator[str]:
+    """Yield the options that `entry_of_today` cannot keep, as they are written: values that no setting takes,
+    and what starts a server again whenever a file changes.
+    """
+    said = settings_of_options(base, current.options)
+    keys = {option: key for option, key in _valued(base.command) if key in base.settings}
+    for name, words in current.kept:
+        if _reloads(name) or (name in keys and keys[name] not in said):
+            yield f"`{' '.join(words)}`"
+
+
+def _reloads(option: str) -> bool:
+    return option.startswith("--reload")
+
+
+def _counted(base: ServerEntry) -> set[str]:
+    """Return the settings that are numbers of processes or threads."""
+    return {key for option, key in _valued(base.command) if option in COUNTS}
+
+
+def _options_of(command: Sequence[str | Conditional]) -> frozenset[str]:
+    """Return the options that a command has, or may have."""
+    words = (
+        word
+        for part in command
+        for word in ((part,) if isinstance(part, str) else (*part.then[:1], *part.otherwise[:1]))
+    )
+    return frozenset(word.partition("=")[0] for word in words if word.startswith("--"))
 
 
 def _valued(command: Sequence[str | Conditional]) -> Iterator[tuple[str, str]]:
