@@ -42,7 +42,7 @@ def test_the_loopback_is_reached_by_nobody_else(host):
     assert chosen(8080, host=host) == 8080
 
 
-def test_only_of_a_users_program_it_is_not_known_that_it_listens_where_it_is_told():
+def test_only_of_a_users_program_it_is_not_known_that_it_listens_where_it_should():
     assert may_have_own_port(command_entry("serve", ["python3", "serve.py"]))
     assert not any(may_have_own_port(entry) for entry in load_catalog().servers.values())
 
@@ -59,7 +59,7 @@ def programs(world, *names):
 
 @pytest.fixture
 def at_8080(world, monkeypatch):
-    """All programs listen on this port, whatever they are told."""
+    """All programs listen on this port, whatever they are given."""
 
     def fail(launch):
         return None if launch.is_own_port else SubjectError("nothing listens")

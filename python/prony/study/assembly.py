@@ -52,7 +52,7 @@ class Site:
     ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process with a
     given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use. ``authority``
     certifies those that speak TLS. ``listen``: where clients reach the subject; what stands behind a frontend
-    is on the loopback. ``own_port``: where the server listens whatever it is told; null: on a free one.
+    is on the loopback. ``own_port``: where the server listens whatever it is given; null: on a free one.
     """
 
     free_port: Callable[[], int]
@@ -211,7 +211,7 @@ def command_line(  # noqa: PLR0913, PLR0917 - what `assemble` needs, to be shown
 ) -> str:
     """Return what a person types to start ``subject``: the server's command, then the frontend's.
 
-    ``own_port``: where it listens, whatever it is told.
+    ``own_port``: where it listens, whatever it is given.
     Without ``needs`` and what was ``found`` for them, the command names the system's programs without paths.
 
     *Errors*: UsageError as `assemble`.

@@ -106,7 +106,7 @@ def _names(seen: Activity) -> str:
 @dataclass(frozen=True, slots=True)
 class LaunchPlace:
     """On how many CPUs a subject runs, at which address it listens, and by what its ports are drawn.
-    ``own_port``: at which it listens instead, whatever it is told.
+    ``own_port``: at which it listens instead, whatever it is given.
     """
 
     cpus: int
@@ -179,7 +179,7 @@ class StudyBench:
     what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
     their subjects ask. ``in_turns``: cells whose servers could not live beside the others in a round.
     ``disturbed``: blocks in which rounds alone did not suffice, for what disturbed them. ``own_ports``: where
-    subjects listen, by name, that do not listen where they are told (`study.own_port`).
+    subjects listen, by name, that do not listen where they should (`study.own_port`).
     """
 
     study: Study

@@ -178,7 +178,7 @@ def _record(
 
 
 def _record_ports(bench: StudyBench, prepared: Prepared, writer: ArchiveWriter) -> None:
-    """Archive the commands of subjects with a port of their own anew: they do not listen on the usual one."""
+    """Archive the commands of subjects with a port of their own again: it is not the usual one."""
     for record in prepared.records:
         if port := bench.own_ports.get(record.name):
             ready = bench.ready[record.name]
