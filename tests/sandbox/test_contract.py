@@ -1,4 +1,7 @@
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ import pytest
 
 from prony.model.address import Address, AddressKind
 from prony.model.exchange import Check, Contract, Request
-from prony.sandbox.contract import difference, verify
+from prony.sandbox.contract import difference, host_of, listeners_of, verify
 from prony.sandbox.exchange import Reply, connect
 
 
@@ -222,3 +225,35 @@ def test_a_link_in_the_place_of_a_socket_is_not_followed(tmp_path: Path) -> None
         connect(Address(str(real), 0, AddressKind.UNIX), 1).close()
         with pytest.raises(ConnectionRefusedError):
             connect(Address(str(link), 0, AddressKind.UNIX), 1)
+
+
+LISTENS = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)"
+
+
+def test_where_a_process_listens_is_its_own_and_no_other_ones_port() -> None:
+    command = [sys.executable, "-c", f"{LISTENS}; input()"]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as own,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+    ):
+        assert other.stdout is not None
+        ports = own.getsockname()[1], int(other.stdout.readline())
+        found = [{one.port for one in listeners_of([pid])} for pid in (os.getpid(), other.pid)]
+        assert [[port in each for port in ports] for each in found] == [[True, False], [False, True]]
+        assert ports[0] in {one.port for one in listeners_of([os.getpid()]) if one.is_loopback}
+        other.communicate("")
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the examples are of a little-endian machine")
+@pytest.mark.parametrize(
+    ("written", "host"),
+    [
+        ("0100007F", "127.0.0.1"),
+        ("00000000", "0.0.0.0"),
+        ("00000000000000000000000001000000", "::1"),
+        ("0000000000000000FFFF00000100007F", "::ffff:127.0.0.1"),
+        ("B80D0120000000000000000001000000", "2001:db8::1"),
+    ],
+)
+def test_an_address_of_the_kernels_table_is_read_in_its_byte_order(written: str, host: str) -> None:
+    assert host_of(written) == host

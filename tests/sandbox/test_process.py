@@ -117,6 +117,24 @@ def test_a_server_that_is_never_ready_is_named_with_what_was_missing(
     )
 
 
+def test_a_port_of_its_own_that_another_program_has_gets_no_load(
+    user: RunAs, run: RunFolder, placement: Placement
+) -> None:
+    here = SandboxChoice(network=Network.HOST)
+    one, other = (open_sandbox(here, user, run.trial_folder(name)) for name in ("one", "other"))
+    holds = launch_script(one, SERVER)
+    late = replace(launch_script(other, "import time; time.sleep(60)"), address=holds.address)
+    with one.start(replace(holds, is_own_port=True), placement) as subject:
+        assert subject.wait_until_ready() > 0
+        with other.start(late, placement) as neighbour:
+            assert neighbour.wait_until_ready() > 0
+        with (
+            other.start(replace(late, is_own_port=True), placement) as neighbour,
+            pytest.raises(SubjectError, match=f"another program listens on port {holds.address.port}"),
+        ):
+            neighbour.wait_until_ready()
+
+
 def test_death_at_the_start_gives_the_reason_and_the_last_lines(
     any_sandbox: Sandbox, placement: Placement
 ) -> None:

@@ -312,11 +312,61 @@ def test_a_broken_program_ends_in_the_right_hint_before_any_load(prony, folder, 
     assert not (folder / "out.prony").exists()
 
 
-def test_a_program_on_another_port_than_its_own_is_named_with_that_port(prony, folder):
-    write(folder, {"serve.py": PORT_APP.format(port=23_456)})
+def test_a_program_on_a_port_of_its_own_is_measured_there_and_its_command_says_so(prony, folder, trials):
+    write(folder, {"serve.py": PORT_APP.format(port=23_456), "Procfile": "web: python3 -u serve.py"})
+    done = prony("run", "--app", ".", *QUICK, timeout_s=120)
+    assert done.status == 0, done.err
+    assert done.err.count("listens on port 23456 of its own, not on the one in PORT: measured there") == 1
+    found = trials(folder / "out.prony")
+    assert [trial.outcome for trial in found] == [Ok()]
+    assert found[0].recording.account.ok > 0
+    assert found[0].nuisances["port"] == "23456"
+    with open_archive(folder / "out.prony") as archive:
+        (subject,) = archive.subjects().values()
+    assert "PORT=23456" in subject.command_line
+
+
+def test_two_programs_on_one_port_of_their_own_are_measured_in_turns(prony, folder, trials):
+    write(folder, {"serve.py": PORT_APP.format(port=23_457)})
+    both = [word for name in ("one", "two") for word in ("--command", f"{name}=/usr/bin/python3 serve.py")]
+    done = prony("run", *both, *QUICK, "--rounds", "3", timeout_s=120)
+    assert done.status == 0, done.err
+    assert "listen on port 23457: they are measured in turns" in done.err
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()] * 2
+
+
+SEVERAL_PORTS = """\
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+for port in {ports}:
+    server = HTTPServer(("{host}", port), BaseHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "ports", "said"),
+    [
+        ("127.0.0.1", (23_458, 23_459), "it listens on ports 23458 and 23459 instead"),
+        ("0.0.0.0", (23_460,), "it listens on port 23460 instead, for other machines too"),
+    ],
+)
+def test_a_program_that_is_not_measured_at_its_own_port_is_told_why(prony, folder, host, ports, said):
+    write(folder, {"serve.py": SEVERAL_PORTS.format(host=host, ports=ports)})
     done = prony("run", "--command", "shop=/usr/bin/python3 serve.py", *QUICK, program=LOADING_NOTHING)
-    assert "it listens on port 23456 instead" in done.err
+    assert done.status == 3, done.err
+    assert said in done.err
     assert "{port}" in done.err.partition("hint: ")[2]
+
+
+def test_in_a_network_of_its_own_a_program_may_listen_for_all(prony, folder, trials):
+    text = PORT_APP.format(port=23_461).replace('"127.0.0.1"', '"0.0.0.0"')
+    write(folder, {"serve.py": text})
+    command = ("--command", "shop=/usr/bin/python3 serve.py", "--net", "isolated")
+    done = prony("run", *command, *QUICK, timeout_s=120)
+    assert done.status == 0, done.err
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
 
 
 STARTED = [

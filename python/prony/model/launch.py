@@ -51,7 +51,7 @@ class Launch:
     the load then goes to the frontend. ``name`` distinguishes them: ``server``, ``server-2``, ``frontend``,
     or the service's name. ``folder``: a working directory other than its own folder. ``secrets`` are files
     too, which nobody but its user can read. ``before``: a command that ends before it is started, as the same
-    user, in the same place; empty: none.
+    user, in the same place; empty: none. ``is_own_port``: the program listens there whatever it is given.
     """
 
     command: tuple[str, ...]
@@ -68,6 +68,7 @@ class Launch:
     backends: tuple["Launch", ...] = ()
     frontend: "Launch | None" = None
     before: tuple[str, ...] = ()
+    is_own_port: bool = False
 
     @property
     def processes(self) -> tuple["Launch", ...]:

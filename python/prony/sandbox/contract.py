@@ -3,14 +3,17 @@
 >>> difference(Check(body=b"Hello"), Reply(200, b"Hell"))
 'GET /: expected the body `Hello` (5 bytes), got `Hell` (4 bytes)'
 
->>> listening_ports([])
+>>> listeners_of([])
 ()
 """
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from prony.model.address import Address
@@ -125,17 +128,50 @@ _TABLES = ("net/tcp", "net/tcp6")
 _LISTENING = "0A"
 
 
+@dataclass(frozen=True, slots=True)
+class ListeningPort:
+    """A port on which a process listens, and the address of the machine for which it does."""
+
+    port: int
+    host: str
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host == "::1" or self.host.removeprefix("::ffff:").startswith("127.")
+
+
+def listeners_of(pids: Sequence[int]) -> tuple[ListeningPort, ...]:
+    """Return where these processes of one network listen, by ports, ascending."""
+    own = {str(inode) for _, inode in open_sockets(pids)}
+    found = {one for pid in pids[:1] for one, inode in _listeners(pid) if inode in own}
+    return tuple(sorted(found, key=lambda one: (one.port, one.host)))
+
+
 def listening_ports(pids: Sequence[int]) -> tuple[int, ...]:
     """Return the ports on which these processes of one network listen, ascending."""
-    own = {str(inode) for _, inode in open_sockets(pids)}
-    found = {port for pid in pids[:1] for port, inode in _listeners(pid) if inode in own}
-    return tuple(sorted(found))
+    return tuple(sorted({one.port for one in listeners_of(pids)}))
 
 
-def _listeners(pid: int) -> Iterator[tuple[int, str]]:
+def _listeners(pid: int) -> Iterator[tuple[ListeningPort, str]]:
     for table in _TABLES:
         with contextlib.suppress(OSError):
             for line in Path("/proc", str(pid), table).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
-                    yield int(fields[1].rpartition(":")[2], 16), fields[9]
+                    host, _, port = fields[1].rpartition(":")
+                    yield ListeningPort(int(port, 16), host_of(host)), fields[9]
+
+
+def host_of(text: str) -> str:
+    """Return an address of /proc/net/tcp, whose words of 32 bits are in the machine's byte order.
+
+    >>> host_of("00000000"), host_of("0" * 32)
+    ('0.0.0.0', '::')
+    """
+    words = (int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8))
+    packed = b"".join(words)
+    if len(packed) == 4:
+        return str(IPv4Address(packed))
+    found = IPv6Address(packed)
+    return f"::ffff:{found.ipv4_mapped}" if found.ipv4_mapped else str(found)

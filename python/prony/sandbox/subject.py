@@ -30,7 +30,7 @@ from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Placement
 from prony.sandbox import journal
 from prony.sandbox.cgroup.types import Counters
-from prony.sandbox.contract import verify
+from prony.sandbox.contract import listeners_of, verify
 from prony.sandbox.exchange import BrokenReplyError, NobodyThereError, connect, exchange
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.identity import descendants
@@ -187,8 +187,23 @@ class RunningSubject:
         self.network_pid = int(started["network_pid"])
 
     def wait_until_ready(self, request: Request | None = None) -> int:
-        """Wait until it accepts a connection and answers ``request``; return the time in ns."""
-        return wait_until_ready(self, self._launch.processes, request)
+        """Wait until it accepts a connection and answers ``request``; return the time in ns.
+
+        *Errors*: as `wait_until_ready`, and SubjectError where another program has the port of its own.
+        """
+        waited_ns = wait_until_ready(self, self._launch.processes, request)
+        if self._launch.is_own_port:
+            self._refuse_anothers_port(self._launch.address.port)
+        return waited_ns
+
+    def _refuse_anothers_port(self, port: int) -> None:
+        """A port that nobody chose may be taken: the load must not go to whoever has it."""
+        if all(one.port != port for one in listeners_of(descendants(self.tree_pid))):
+            raise SubjectError(
+                f"another program listens on port {port}, which the app has of its own",
+                stage=FailureStage.START,
+                log=last_lines(self.log().text),
+            )
 
     def verify(self, contract: Contract) -> str | None:
         """Return None when every check of the contract passes, else why the first failing one fails."""

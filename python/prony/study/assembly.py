@@ -52,7 +52,7 @@ class Site:
     ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process with a
     given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use. ``authority``
     certifies those that speak TLS. ``listen``: where clients reach the subject; what stands behind a frontend
-    is on the loopback.
+    is on the loopback. ``own_port``: where the server listens whatever it is given; null: on a free one.
     """
 
     free_port: Callable[[], int]
@@ -61,6 +61,7 @@ class Site:
     cpus: int
     authority: Authority
     listen: str = HOST
+    own_port: int | None = None
 
 
 def needs_of(
@@ -184,10 +185,11 @@ def _server(  # noqa: PLR0913, PLR0917 - all that a server depends on
     name: str,
 ) -> Launch:
     host = site.listen if subject.frontend is None else HOST
-    address = Address(host, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
+    address = Address(host, site.own_port or site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
     seat = _seat(site, name, address, variables, subject.app.root)
     seat = _certified(seat, asked_tls(entry, subject, site.cpus), site)
-    return replace(make_launch(entry, subject, environment, seat), name=name)
+    launch = make_launch(entry, subject, environment, seat)
+    return replace(launch, name=name, is_own_port=site.own_port is not None)
 
 
 def _certified(seat: Seat, asked: AskedTls | None, site: Site) -> Seat:
@@ -199,22 +201,24 @@ def _certified(seat: Seat, asked: AskedTls | None, site: Site) -> Seat:
     return replace(seat, address=replace(seat.address, tls=wanted), certified=certified)
 
 
-def command_line(
+def command_line(  # noqa: PLR0913, PLR0917 - what `assemble` needs, to be shown
     catalog: Catalog,
     subject: Subject,
     cpus: int,
     needs: SubjectNeeds | None = None,
     found: Mapping[str, Environment | Unavailable] | None = None,
+    own_port: int | None = None,
 ) -> str:
     """Return what a person types to start ``subject``: the server's command, then the frontend's.
 
+    ``own_port``: where it listens, whatever it is given.
     Without ``needs`` and what was ``found`` for them, the command names the system's programs without paths.
 
     *Errors*: UsageError as `assemble`.
     """
     server = catalog.server(subject.server)
     places = _places(subject, found, needs.server) if needs else None
-    first = PORT if subject.frontend is None else BEHIND_PORT
+    first = (own_port or PORT) if subject.frontend is None else BEHIND_PORT
     commands = [
         command_for_user(server, subject, subject.app.folder, cpus, port=first + k, programs=places)
         for k in range(len(_server_names(catalog, subject, cpus)))

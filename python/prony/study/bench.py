@@ -105,11 +105,14 @@ def _names(seen: Activity) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlace:
-    """On how many CPUs a subject runs, at which address it listens, and by what its ports are drawn."""
+    """On how many CPUs a subject runs, at which address it listens, and by what its ports are drawn.
+    ``own_port``: at which it listens instead, whatever it is given.
+    """
 
     cpus: int
     listen: str = HOST
     draw: Random | None = None
+    own_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,11 @@ class Bench:
     def launch(self, ready: Ready, sandbox: Sandbox, place: LaunchPlace) -> Launch:
         """Return the exact processes to start, on free ports."""
         port = partial(sandbox.free_port, place.draw) if place.draw else sandbox.free_port
-        site = Site(port, sandbox.folder_for, ready.app_folder, place.cpus, self.authority, place.listen)
+        site = Site(
+            *(port, sandbox.folder_for, ready.app_folder, place.cpus, self.authority),
+            listen=place.listen,
+            own_port=place.own_port,
+        )
         return assemble(self.catalog, ready.subject, ready.needs, self.environments, site)
 
     def task(self, cell: Cell, ready: Ready, sandbox: Sandbox, placement: Placement, block: int = 0) -> Task:
@@ -171,7 +178,8 @@ class StudyBench:
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
     what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
     their subjects ask. ``in_turns``: cells whose servers could not live beside the others in a round.
-    ``disturbed``: blocks in which rounds alone did not suffice, for what disturbed them.
+    ``disturbed``: blocks in which rounds alone did not suffice, for what disturbed them. ``own_ports``: where
+    subjects listen, by name, that do not listen where they should (`study.own_port`).
     """
 
     study: Study
@@ -187,6 +195,7 @@ class StudyBench:
     known: KnownPrograms = field(default_factory=KnownPrograms)
     in_turns: set[int] = field(default_factory=set)
     disturbed: set[int] = field(default_factory=set)
+    own_ports: dict[str, int] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""
@@ -200,7 +209,8 @@ class StudyBench:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""
         draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
         cpus = len(self.placement_of(subject).server_cpus)
-        place = LaunchPlace(cpus, self.study.plan.sandbox.listen or HOST, draw)
+        listen = self.study.plan.sandbox.listen or HOST
+        place = LaunchPlace(cpus, listen, draw, self.own_ports.get(subject.name))
         launch = self.bench.launch(replace(self.ready[subject.name], subject=subject), sandbox, place)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)

@@ -1,13 +1,14 @@
 """Asks every subject of a user's app before the first block; stops a study that would measure failures."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
 from prony.catalog.discover.hints import Refusal, hint_for
 from prony.catalog.discover.masks import is_alike, template
 from prony.catalog.schema.apps import is_built_in
+from prony.catalog.schema.command import may_have_own_port
 from prony.core.errors import SubjectError
 from prony.core.safe_text import escaped
 from prony.figures.last_error import last_error, plain_lines
@@ -15,11 +16,11 @@ from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
 from prony.plan.order import Position, Turn, nuisances
 from prony.sandbox.base import Sandbox
-from prony.sandbox.contract import difference, listening_ports, probe
+from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
-from prony.sandbox.identity import descendants
 from prony.sandbox.subject import RunningSubject
 from prony.study.bench import StudyBench
+from prony.study.own_port import at_once, look_for_port
 from prony.study.task import StudyListener
 
 # Of a log without an error, and of a body.
@@ -50,13 +51,16 @@ class _Answer:
 class _Probed:
     """A subject that was asked for each path of its load, and what it wrote.
 
-    ``silence``: why it did not even start, null if it did.
+    ``silence``: why it did not even start, null if it did. ``own_port``: where it listens instead, in a
+    network that is its own or the machine's.
     """
 
     cell: Cell
     log: str
     answers: tuple[_Answer, ...] = ()
     silence: str | None = None
+    own_port: int | None = None
+    is_alone: bool = False
 
     @property
     def name(self) -> str:
@@ -103,7 +107,8 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
     cells, found = list(first_cells(bench)), list[_Probed]()
     kinds = {cell.subject.interface for cell in cells}
     while len(found) < len(cells) and not (len(kinds) == 1 and _fail_alike(found)):
-        found.append(_probed(bench, cells[len(found)]))
+        found.append(_probed(bench, cells[len(found)], listener))
+    _take_turns(bench, found, listener)
     if not found:
         return
     if all(one.wrong is not None for one in found):
@@ -119,6 +124,20 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
         elif one.wrong is not None:
             listener.notice(f"{one.name} is no success: {one.wrong}")
     _compare_bodies(answering, listener)
+
+
+def find_own_ports(bench: StudyBench, listener: StudyListener) -> None:
+    """Find where programs listen in a study that goes on: what they are may not come from an archive."""
+    cells = [cell for cell in first_cells(bench) if _may_have_own_port(bench, cell)]
+    _take_turns(bench, [_probed(bench, cell, listener) for cell in cells], listener)
+
+
+def _take_turns(bench: StudyBench, found: Sequence[_Probed], listener: StudyListener) -> None:
+    """Leave those out of rounds that would need one port of the machine at the same time."""
+    ports = {one.name: one.own_port for one in found if one.own_port is not None and not one.is_alone}
+    for port, names in at_once(ports):
+        listener.notice(f"{' and '.join(names)} listen on port {port}: they are measured in turns")
+        bench.in_turns.update(cell.id for cell in bench.study.plan.cells if cell.subject.name in names)
 
 
 def _fail_alike(found: Sequence[_Probed]) -> bool:
@@ -165,7 +184,19 @@ def _is_like(one: _Answer, other: _Answer) -> bool:
 # --- one subject ------------------------------------------------------------------------------------------
 
 
-def _probed(bench: StudyBench, cell: Cell) -> _Probed:
+def _probed(bench: StudyBench, cell: Cell, listener: StudyListener) -> _Probed:
+    """Return what a subject says; one with a port of its own is started again, to be asked there."""
+    found = _probed_once(bench, cell)
+    if found.own_port is None:
+        return found
+    where = f"port {found.own_port} of its own, not on the one in PORT"
+    listener.notice(f"{found.name} listens on {where}: measured there")
+    bench.own_ports[found.name] = found.own_port
+    again = _probed_once(bench, cell)
+    return replace(again, own_port=found.own_port, is_alone=found.is_alone)
+
+
+def _probed_once(bench: StudyBench, cell: Cell) -> _Probed:
     # The next subject must not find its folder.
     with bench.bench.sandbox(f"probe-{cell.id}", cell.sandbox) as sandbox:
         return _probed_in(bench, cell, sandbox)
@@ -179,14 +210,24 @@ def _probed_in(bench: StudyBench, cell: Cell, sandbox: Sandbox) -> _Probed:
             try:
                 subject.wait_until_ready(cell.workload.request)
             except SubjectError as error:
-                ports = listening_ports(descendants(subject.tree_pid))
-                elsewhere = [port for port in ports if port != subject.address.port]
-                where = f"; it listens on port {elsewhere[0]} instead" if elsewhere else ""
-                return _Probed(cell, error.log, silence=error.message + where)
+                found = look_for_port(subject, launch, cell.workload.request)
+                is_alone = subject.seat.network_namespace is not None
+                if isinstance(found, int) and _may_have_own_port(bench, cell):
+                    return _Probed(cell, error.log, (), error.message, found, is_alone)
+                words = f"it listens on port {found} instead" if isinstance(found, int) else found
+                return _Probed(cell, error.log, silence="; ".join(filter(None, (error.message, words))))
             answers = tuple(_asked(cell, request, subject) for request in cell.workload.requests)
             return _Probed(cell, subject.log().text, answers)
     except SubjectError as error:
         return _Probed(cell, error.log, silence=error.message)
+
+
+def _may_have_own_port(bench: StudyBench, cell: Cell) -> bool:
+    """Return whether a subject may be measured at another port than it is given: it has no frontend, which
+    would have to know that port, and its command is none of the catalogue's, which all keep to theirs.
+    """
+    entry = bench.study.catalog.server(cell.subject.server)
+    return cell.subject.frontend is None and may_have_own_port(entry)
 
 
 def _asked(cell: Cell, request: Request, subject: RunningSubject) -> _Answer:

@@ -37,6 +37,7 @@ from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place_in
 from prony.sandbox.remains import clear_and_report
 from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
+from prony.study.assembly import command_line
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
 from prony.study.extent import rounds_seconds
@@ -46,7 +47,7 @@ from prony.study.pilot import first_look, piloted, run_pilot
 from prony.study.preparing import Prepared, Ready, Seats, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.reference_load import calibrated_sharing
-from prony.study.replies import compare_replies
+from prony.study.replies import compare_replies, find_own_ports
 from prony.study.resume import Earlier, changes, read_earlier, refuse
 from prony.study.rounds import run_rounds, run_rounds_alone
 from prony.study.task import Study, StudyListener, placement_of_subject
@@ -113,8 +114,11 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         )
         bench = StudyBench(study, place, ready, placement, cpus, absent, fitness, sharing=sharing)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
-        if not ledger.entries:
+        if ledger.entries:
+            find_own_ports(bench, listener)
+        else:
             compare_replies(bench, listener)
+            _record_ports(bench, prepared, writer)
             first_look(bench, listener)
         writer.record_facts(_measured(bench, ledger, earlier, listener, began))
         if disturbed := bench.patience.in_vain(study.command):
@@ -171,6 +175,20 @@ def _record(
             writer.record_subject(record)
         if record.unavailable:
             listener.notice(f"{record.name} is unavailable: {record.unavailable}")
+
+
+def _record_ports(bench: StudyBench, prepared: Prepared, writer: ArchiveWriter) -> None:
+    """Archive the commands of subjects with a port of their own again: it is not the usual one."""
+    for record in prepared.records:
+        if port := bench.own_ports.get(record.name):
+            ready = bench.ready[record.name]
+            cpus = len(bench.placement_of(ready.subject).server_cpus)
+            command = command_line(
+                *(bench.study.catalog, ready.subject, cpus, ready.needs),
+                found=prepared.environments,
+                own_port=port,
+            )
+            writer.record_subject(replace(record, command_line=command))
 
 
 def _measured(

@@ -94,6 +94,11 @@ def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
     return _checked(f"--command {name}=...", lambda: _entry(name, words))
 
 
+def may_have_own_port(entry: ServerEntry) -> bool:
+    """Return whether nobody knows that a server listens on the port that it is given: a user's program."""
+    return entry.facts.backlog.source == _NOT_DECLARED
+
+
 def program_entry(program: Program, folder: Path, environment: Mapping[str, str]) -> ServerEntry:
     """Return the entry of a program that was found in an app's ``folder``, and is built from its files; of
     ``environment``, what it is started with, only the number of PHP's processes is read.

@@ -1,0 +1,62 @@
+"""The port of a program's own: where it listens, if not on the port that it is given.
+
+>>> own_port([ListeningPort(8080, "127.0.0.1")], ordered={20000}, is_alone=False)
+8080
+>>> own_port([ListeningPort(8080, "0.0.0.0")], ordered={20000}, is_alone=True)
+8080
+>>> own_port([ListeningPort(8080, "127.0.0.1"), ListeningPort(9229, "127.0.0.1")], {20000}, is_alone=True)
+'it listens on ports 8080 and 9229 instead'
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from prony.model.exchange import Check, Request
+from prony.model.launch import Launch
+from prony.sandbox.contract import ListeningPort, listeners_of, probe
+from prony.sandbox.exchange import Reply
+from prony.sandbox.identity import descendants
+from prony.sandbox.subject import RunningSubject
+
+
+def own_port(found: Sequence[ListeningPort], ordered: Collection[int], *, is_alone: bool) -> int | str:
+    """Return the only port, not ``ordered``, on which a subject listens, else why it has none; empty where it
+    listens nowhere, or on an ordered port.
+
+    ``is_alone``: it has a network of its own. On the host's one, a subject that others of the network reach
+    at its own port is not started for that: Prony's servers listen on the loopback.
+    """
+    others = sorted({one.port for one in found} - set(ordered))
+    if not others or len(others) < len({one.port for one in found}):
+        return ""
+    if len(others) > 1:
+        return f"it listens on ports {', '.join(map(str, others[:-1]))} and {others[-1]} instead"
+    if not is_alone and not all(one.is_loopback for one in found):
+        return f"it listens on port {others[0]} instead, for other machines too"
+    return others[0]
+
+
+def look_for_port(subject: RunningSubject, launch: Launch, request: Request) -> int | str:
+    """Return the port on which a subject answers that does not listen where it should, else why there is
+    none; empty where it listens nowhere.
+    """
+    network = subject.seat.network_namespace
+    ordered = {one.address.port for one in launch.processes}
+    found = own_port(listeners_of(descendants(subject.tree_pid)), ordered, is_alone=network is not None)
+    if isinstance(found, str):
+        return found
+    reply = probe(Check(request), replace(launch.address, port=found), network)
+    return found if isinstance(reply, Reply) else f"it listens on port {found} instead: {reply}"
+
+
+def at_once(ports: Mapping[str, int]) -> list[tuple[int, list[str]]]:
+    """Return each port of several subjects' own, with their names: no two of them can live at once.
+
+    >>> at_once({"a+shop": 8080, "b+shop": 3000, "c+shop": 8080})
+    [(8080, ['a+shop', 'c+shop'])]
+    """
+    of_port: dict[int, list[str]] = defaultdict(list)
+    for name, port in ports.items():
+        of_port[port].append(name)
+    return [(port, names) for port, names in of_port.items() if len(names) > 1]
