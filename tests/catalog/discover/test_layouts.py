@@ -168,6 +168,15 @@ def test_a_command_that_works_here_stays_here(laid):
     assert app_folder(folder, ".") == folder
 
 
+def test_a_worker_in_a_folder_of_its_own_is_not_what_serves(laid):
+    compose = (
+        "services:\n  work: {command: sh -c 'cd work && python go.py'}\n"
+        "  web: {command: sh -c 'cd web && python manage.py runserver'}\n"
+    )
+    folder = laid({"compose.yaml": compose, "work/go.py": "", "web/manage.py": MANAGE})
+    assert app_folder(folder, ".") == folder / "web"
+
+
 def test_of_several_folders_that_have_what_a_command_starts_none_is_guessed(laid):
     folder = laid({"a/app.py": FASTAPI, "b/app.py": FASTAPI, "Procfile": "web: gunicorn app:app"})
     with pytest.raises(UsageError, match="apps are in `a`, `b`"):

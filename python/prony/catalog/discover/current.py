@@ -211,14 +211,25 @@ def started_below(folder: Folder, commands: Sequence[Written]) -> str:
 
     *Errors*: UsageError when several have it.
     """
-    for line in (line for one in commands for line in _spelled(one, folder)):
-        if line.place and _is_in(line, folder, line.place):
-            return line.place
-        if _is_here(line, folder):
-            return ""
-        if found := [place for place in places_below(folder, _NO_APPS) if _is_in(line, folder, place)]:
-            return only_place(found) or ""
-    return ""
+    lines = [line for one in commands for line in _spelled(one, folder)]
+    known = [(line, places) for line in lines if (places := _places(line, folder))]
+    serving = (places for line, places in known if _is_serving(line, folder, places[0]))
+    return only_place(next(serving, known[0][1] if known else [])) or ""
+
+
+def _places(line: Written, folder: Folder) -> list[str]:
+    """Return the folders that have what a command starts; empty: the one where it is written."""
+    if line.place and _is_in(line, folder, line.place):
+        return [line.place]
+    if _is_here(line, folder):
+        return [""]
+    return [place for place in places_below(folder, _NO_APPS) if _is_in(line, folder, place)]
+
+
+def _is_serving(line: Written, folder: Folder, place: str) -> bool:
+    inner, there = (folder.below(place), as_below(line, place)) if place else (folder, line)
+    found = _read(there, inner, ReadingAid())
+    return found is not None and _is_for_requests(line, found)
 
 
 def commands_below(folder: Folder, place: str) -> list[Written]:
@@ -251,6 +262,8 @@ def _is_here(written: Written, folder: Folder) -> bool:
     found = _read(written, folder, ReadingAid())
     if found is None:
         return False
+    if found.words[1:2] == ("manage.py",):
+        return True
     name = (found.target or found.script).partition(":")[0]
     return bool(name) and Sources(folder.read, root=found.root).module(name) is not None
 
