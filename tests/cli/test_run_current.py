@@ -69,6 +69,30 @@ def test_a_number_that_is_computed_is_not_guessed(planned):
     assert "--workers 1" in shown["granian+shop"]
 
 
+def test_where_no_command_of_today_is_found_that_is_said(planned):
+    said = "without yours: no command of today found in Procfile, Dockerfile,"
+    shown, err = planned({"app.py": APP})
+    assert "gunicorn+app" in shown
+    assert said in err and "--current '...' names it" in err
+    assert said not in planned({}, "--app", "app:app")[1]
+    assert said not in planned({}, "--current", "gunicorn app:app")[1]
+
+
+def test_a_script_that_starts_a_server_is_yours_and_the_others_get_its_processes(planned):
+    main = f"import uvicorn\n{ASYNC}if __name__ == '__main__':\n    uvicorn.run('main:app', workers=4)\n"
+    shown, err = planned({"main.py": main, "requirements.txt": "uvicorn"})
+    assert shown["yours+main"].endswith("main:app --workers 4")
+    assert "--workers 4" in shown["granian+main"]
+    assert "from the end of main.py" in err
+
+
+def test_a_folder_that_a_procfile_changes_to_is_the_apps(planned, folder):
+    files = {"Procfile": "web: cd back && gunicorn -w 3 shop:app", "back/shop.py": APP}
+    shown, err = planned(files)
+    assert f"the app is in {folder / 'back'}" in err
+    assert shown["yours+shop"].endswith("-w 3 shop:app")
+
+
 def test_a_program_that_serves_by_itself_is_started_as_it_is(planned):
     shown, _ = planned({"app.py": APP, "Procfile": "web: python app.py --fast"})
     assert shown["yours+app"].endswith("python app.py --fast")

@@ -468,12 +468,14 @@ def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found
         found = replace(found, remarks=(offer,))
     if own.no_current:
         return found
+    from prony.catalog.discover.current import SEARCHED
+
     target = found.app.target if found.app else ""
     current = today.current
     offered = [target, *(found.app.others.values() if found.app else ())]
     if current is not None and any(current.serves(one) for one in offered):
         return replace(found, current=current)
-    reason = today.reason
+    reason = today.reason or (f"no command of today found in {SEARCHED}" if own.app == "." else "")
     if current is not None:
         reason = f"{current.source} is `{current.text}`, which serves `{current.target}`, not `{target}`"
     if own.current and reason:

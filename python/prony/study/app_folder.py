@@ -8,12 +8,19 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from prony.catalog.discover.current import Current, FoundCurrent, ReadingAid, find_current
+from prony.catalog.discover.current import (
+    Current,
+    FoundCurrent,
+    ReadingAid,
+    commands_below,
+    find_current,
+    started_below,
+)
 from prony.catalog.discover.php import page_of_pool
 from prony.catalog.discover.programs import find_program, is_program, program_below
 from prony.catalog.discover.sources import Folder, Program, Sources
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
-from prony.catalog.discover.written import Written, commands_for, laid_below, written_commands
+from prony.catalog.discover.written import Written, laid_below, written_commands
 from prony.catalog.install.environment import Declared
 from prony.core.deadline import cpu_deadline
 from prony.core.errors import UsageError
@@ -83,7 +90,7 @@ def _above(folder: Path) -> list[Written]:
     return [
         written
         for place in list(folder.absolute().parents)[:2]
-        for written in commands_for(_reader(place), folder.absolute().relative_to(place).as_posix())
+        for written in commands_below(_folder(place), folder.absolute().relative_to(place).as_posix())
     ]
 
 
@@ -94,7 +101,13 @@ def app_folder(folder: Path, typed: str) -> Path:
     *Errors*: UsageError when several have one.
     """
     whole = _folder(folder)
-    if typed != "." or psgi_of(folder) or is_program(whole):
+    if typed != "." or psgi_of(folder):
+        return folder
+    commands = written_commands(whole)
+    # What describes a program in another language leaves only what stands before it.
+    if started := started_below(whole, commands[:1] if is_program(whole) else commands):
+        return folder / started
+    if is_program(whole):
         return folder
     if laid := laid_below(whole):
         return folder / laid

@@ -108,6 +108,69 @@ def test_a_script_of_the_folder_is_started_by_python():
     )
 
 
+def test_pythons_own_options_and_their_values_are_no_script():
+    assert typed("python -X dev -W error serve.py", {"serve.py": "", "dev.py": ""}).words == (
+        "{python}",
+        "-X",
+        "dev",
+        "-W",
+        "error",
+        "serve.py",
+    )
+    found = typed("python -X dev -m gunicorn stall:app")
+    assert (found.words, found.left_out) == (("{app}",), ("`-X dev` of Python",))
+
+
+# By the command: the app, and where its imports begin.
+TOOL_APPS = {
+    "fastapi run service/http/entry.py": ("entry:app", "service/http"),
+    "fastapi dev web/shop/pages.py --app site": ("shop.pages:site", "web"),
+    "fastapi run": ("main:app", ""),
+    "flask --app stall run": ("stall:create_app", ""),
+    "flask --app 'stall:create_app(1)' run": ("stall:create_app", ""),
+    "FLASK_APP=lib/board.py flask run": ("board:app", "lib"),
+    "sanic stall:create_app --workers 2": ("stall:create_app", ""),
+    "litestar --app main:app run": ("main:app", ""),
+    "flask --app 'stall:create_app(secret())' run": ("", ""),
+}
+
+
+@pytest.mark.parametrize("command", TOOL_APPS)
+def test_the_app_of_a_frameworks_own_program_is_read(command):
+    app, maker = "app = site = 1\n", "def create_app(): ...\n"
+    files = {
+        "service/http/entry.py": app,
+        "web/shop/__init__.py": "",
+        "web/shop/pages.py": app,
+        "main.py": app,
+    }
+    found = typed(command, {**files, "stall.py": maker, "lib/board.py": app})
+    assert (found.target, found.root) == TOOL_APPS[command]
+
+
+def test_a_script_begins_imports_in_its_own_folder():
+    end = "import uvicorn\nfrom parts import app\nif __name__ == '__main__':\n    uvicorn.run({}, port=80)\n"
+    for app, target in (("app", "parts:app"), ("'main:app'", "main:app"), ("'web.main:app'", "web.main:app")):
+        found = typed("python web/main.py", {"web/main.py": end.format(app), "web/parts.py": "app = 1"})
+        assert (found.target, found.root) == (target, "" if "." in target else "web")
+    found = typed("python web/main.py", {"web/main.py": ""})
+    assert (found.script, found.root, found.words) == ("main", "web", ("{python}", "web/main.py"))
+
+
+def test_imports_begin_where_pythonpath_says_and_what_lies_elsewhere_is_said():
+    files = {"lib/web.py": "", "Procfile": "web: PYTHONPATH=/opt/x:.:lib gunicorn web:app"}
+    found = read(files).current
+    assert found.root == "lib"
+    assert found.left_out == ("`/opt/x` in PYTHONPATH, which is not in the app's folder",)
+    image = "WORKDIR /srv\nCOPY . .\nENV PYTHONPATH=/srv/lib\nCMD gunicorn web:app"
+    assert read({"lib/web.py": "", "Dockerfile": image}).current.root == "lib"
+
+
+def test_a_configuration_names_a_factory_with_its_call():
+    found = typed("gunicorn", {"gunicorn.conf.py": "wsgi_app = \"shop:create_app('live')\"\n"})
+    assert (found.target, found.call) == ("shop:create_app", "('live')")
+
+
 def test_robyn_gets_the_address_in_variables_of_its_own():
     shop = "from robyn import Robyn\napp = Robyn(__file__)\napp.start(port=80)\n"
     for command in ("python shop.py --processes=2", "robyn shop.py --processes=2"):
@@ -158,6 +221,70 @@ def test_a_command_is_found_where_people_write_it(source):
         "stall:app",
         ("{app}",),
     )
+
+
+# A shell that is given its command as one word.
+SHELLS = {
+    "compose.yaml": 'services:\n  web:\n    command: sh -c "python m.py migrate && gunicorn stall:app"\n',
+    "stall.service": "[Service]\nExecStart=/bin/bash -lc '. v/bin/activate && exec gunicorn stall:app'\n",
+    "Procfile": "web: bash -o pipefail -c 'gunicorn stall:app | cat'\n",
+    "Dockerfile": 'CMD sh -c "sleep 1; exec gunicorn stall:app"\n',
+    "Containerfile": 'ENTRYPOINT ["sh", "-c"]\nCMD ["gunicorn stall:app"]\n',
+    "Makefile": "run:\n\tA=1 sh -c \\\n\t\t'gunicorn stall:app'\n",
+}
+
+
+@pytest.mark.parametrize("file", SHELLS)
+def test_what_a_shell_is_given_as_one_word_is_read_as_that_shell_reads_it(file):
+    found = read({file: SHELLS[file]}).current
+    assert (found.server, found.words, found.target) == ("gunicorn", ("{app}",), "stall:app")
+
+
+def test_a_shell_may_be_typed_and_may_have_several_lines():
+    assert typed("sh -c 'A=1 gunicorn stall:app'").target == "stall:app"
+    image = {"compose.yaml": 'services: {a: {command: [sh, -c, "python go.py\\ngunicorn stall:app"]}}'}
+    assert read({**image, "go.py": ""}).current.left_out == ("`python go.py`, which is not run",)
+
+
+HANDS_ON = "#!/bin/sh\npython manage.py migrate\npython -m flask db upgrade\npython fill.py\n{}\n"
+
+
+@pytest.mark.parametrize("end", ['exec "$@"', "exec supervisord -n"])
+def test_what_a_script_prepares_is_not_what_serves(end):
+    entry = {
+        "Dockerfile": 'ENTRYPOINT ["./go.sh"]',
+        "go.sh": HANDS_ON.format(end),
+        "manage.py": "",
+        "fill.py": "",
+    }
+    assert read(entry).current is None
+    compose = "services: {a: {command: gunicorn stall:app}}"
+    assert read({**entry, "compose.yaml": compose}).current.server == "gunicorn"
+
+
+def test_a_server_above_the_end_of_a_script_counts():
+    entry = HANDS_ON.format('[ $# = 0 ] && exec gunicorn stall:app\nexec "$@"')
+    files = {"Dockerfile": 'ENTRYPOINT ["./go.sh"]', "go.sh": entry, "manage.py": "", "fill.py": ""}
+    assert read(files).current.server == "gunicorn"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python manage.py migrate",
+        "python manage.py runworker",
+        "flask db upgrade",
+        "litestar routes",
+        "flask",
+    ],
+)
+def test_only_what_serves_of_a_programs_commands_is_todays(command):
+    assert read({"Procfile": f"web: {command}", "manage.py": ""}).current is None
+
+
+@pytest.mark.parametrize("command", ["runserver_plus", "run_gunicorn -w 2", "serve"])
+def test_a_command_of_a_projects_own_that_serves_is_todays(command):
+    assert read({"Procfile": f"web: python manage.py {command}", "manage.py": ""}).current is not None
 
 
 def test_what_was_typed_wins_and_the_others_are_named():
@@ -351,8 +478,12 @@ def test_a_script_that_serves_is_todays_command(files, source):
     assert (found.source, found.script) == (source, found.words[1].removesuffix(".py"))
 
 
-def test_a_script_at_a_fixed_port_is_not_todays_command():
+def test_a_script_at_a_fixed_port_is_todays_command_where_it_starts_a_server_that_is_known():
     assert read({"main.py": "if __name__ == '__main__':\n    serve(8000)\n"}).current is None
+    end = "import uvicorn\nif __name__ == '__main__':\n    uvicorn.run('main:app', port=8000, workers=4)\n"
+    found = read({"main.py": end}).current
+    assert (found.source, found.server, found.target) == ("the end of main.py", "uvicorn", "main:app")
+    assert found.options["--workers"] == "4"
 
 
 def test_a_service_that_is_built_from_another_folder_is_not_this_ones():

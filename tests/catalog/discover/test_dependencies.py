@@ -131,3 +131,16 @@ def test_the_lock_of_pdm_holds_versions_but_not_what_lies_elsewhere():
     )
     found = find_dependencies({"pdm.lock": lock, "pyproject.toml": "[project]\nname = 'a'"}.get)
     assert (found.source, found.file, found.constraints) == ("pdm.lock", "pyproject.toml", ("flask==3.1.2",))
+
+
+def test_what_a_dockerfile_installs_by_name_is_declared():
+    image = (
+        "FROM python\n# RUN pip install no\nRUN pip install -U pip wheel && pip install --no-cache-dir \\\n"
+        "  -i https://x.example/s 'flask>=3' gunicorn[gevent]==23.0 ./mine.whl\n"
+    )
+    found = find_dependencies({"Dockerfile": image}.get)
+    assert (found.lines, found.file) == (("flask>=3", "gunicorn[gevent]==23.0"), None)
+    assert found.source == "`pip install` in Dockerfile"
+    # A file says it better.
+    assert find_dependencies({"Dockerfile": image, "requirements.txt": ""}.get).file == "requirements.txt"
+    assert find_dependencies({"Dockerfile": "RUN pip install -r needs.txt"}.get) is None

@@ -23,6 +23,9 @@ SAID = {
     "the database's file": Refusal("sqlite3.OperationalError: unable to open database file", 500),
     "a file's permissions": Refusal("PermissionError: [Errno 13] Permission denied: 'secret.txt'", 500),
     "a service": Refusal("psycopg2.OperationalError: connection to server failed: Connection refused", 500),
+    "settings of Pydantic": Refusal(
+        "ValidationError: 1 validation error for Settings\nkey\n  Field required"
+    ),
     "a variable": Refusal("KeyError: 'DATABASE_URL'"),
     "settings": Refusal("django.core.exceptions.ImproperlyConfigured: Requested setting"),
     "the interface": Refusal("TypeError: app() missing 1 required positional argument: 'send'", 500),
@@ -94,6 +97,34 @@ def test_a_source_that_cannot_be_run_is_said_in_any_language(text):
 )
 def test_the_port_that_is_in_use_is_named(text):
     assert "port 9187," in hint_for(Refusal(text)).text
+
+
+def test_all_that_settings_of_pydantic_lack_is_named_at_once():
+    said = (
+        "pydantic_core._pydantic_core.ValidationError: 2 validation errors for AppSettings\n"
+        "database_url\n  Field required [type=missing, input_value={}, input_type=dict]\n"
+        "    For further information visit https://errors.pydantic.dev/2.11/v/missing\n"
+        "secret_key\n  Field required [type=missing, input_value={}, input_type=dict]\n"
+    )
+    assert "lack DATABASE_URL, SECRET_KEY: --env DATABASE_URL=value --env SECRET_KEY=value" in (
+        hint_for(Refusal(said)).text
+    )
+    # A body that lacks a field is no settings.
+    body = Refusal(said.replace("AppSettings", "Order"), 422)
+    assert hint_for(body).name == "what is sent"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "decouple.UndefinedValueError: DATABASE_URL not found. Declare it as envvar or define a default.",
+        'environs.exceptions.EnvError: Environment variable "DATABASE_URL" not set',
+        "django.core.exceptions.ImproperlyConfigured: Set the DATABASE_URL environment variable",
+        "KeyError: \"Config 'DATABASE_URL' is missing, and has no default.\"",
+    ],
+)
+def test_the_variable_that_a_reader_of_settings_lacks_is_named(text):
+    assert "--env DATABASE_URL=value" in hint_for(Refusal(text)).text
 
 
 def test_a_hint_names_what_was_tried():

@@ -116,6 +116,73 @@ def test_what_serves_python_today_is_found(layout, laid):
     assert surveyed is not None and found.serves(surveyed.target)
 
 
+GUNICORN = ("gunicorn", "-w 4 {app}", "app:app")
+IMAGE = "FROM python\nWORKDIR /code\nCOPY . .\nWORKDIR /code/backend\nCMD gunicorn -w 4 app:app\n"
+# By what says it: the files beside `backend/app.py`; also one that is at the top and means another app.
+BELOW = {
+    "a step": {"Procfile": "web: cd backend && gunicorn -w 4 app:app"},
+    "a step behind another": {"Procfile": "web: ./migrate && cd ./backend/ && gunicorn -w 4 app:app"},
+    "a step of a script": {
+        "Procfile": "web: ./go.sh",
+        "go.sh": "#!/bin/sh\ncd backend\nexec gunicorn -w 4 app:app",
+    },
+    "the image's folder": {"Dockerfile": IMAGE},
+    "a folder of the machine's": {
+        "a.service": "[Service]\nWorkingDirectory=/srv/x/backend\nExecStart=/v/gunicorn -w 4 app:app\n"
+    },
+    "a Dockerfile beside it": {
+        "compose.yaml": "services: {a: {build: {context: ., dockerfile: backend/Dockerfile}}}",
+        "backend/Dockerfile": "FROM python\nWORKDIR /app\nCOPY backend/ .\nCMD gunicorn -w 4 app:app\n",
+    },
+    "a folder that Compose mounts": {
+        "compose.yaml": (
+            "services: {a: {working_dir: /w/backend, volumes: ['.:/w'], command: gunicorn -w 4 app:app}}"
+        ),
+    },
+    "a step of Compose's, in a shell": {
+        "compose.yaml": 'services: {a: {command: sh -c "cd backend && gunicorn -w 4 app:app"}}'
+    },
+    "a step, beside another app": {"Procfile": "web: cd backend && gunicorn -w 4 app:app", "app.py": FASTAPI},
+}
+
+
+@pytest.mark.parametrize("said", BELOW)
+def test_a_command_is_followed_into_the_folder_where_it_works(said, laid):
+    folder = laid({"backend/app.py": FASTAPI, "backend/requirements.txt": "fastapi", **BELOW[said]})
+    place = app_folder(folder, ".")
+    assert place == folder / "backend"
+    found = current_of(place, ReadingAid()).current
+    assert (found.server, " ".join(found.words), found.target) == GUNICORN
+    assert not [left for left in found.left_out if "cd" in left]
+    assert survey_of(place, ".", found).target == "app:app"
+
+
+def test_a_command_that_works_here_stays_here(laid):
+    files = {
+        "app.py": FASTAPI,
+        "web/app.py": FASTAPI,
+        "Procfile": "web: gunicorn app:app",
+        "Dockerfile": IMAGE,
+    }
+    folder = laid({**files, "requirements.txt": "fastapi"})
+    assert app_folder(folder, ".") == folder
+
+
+def test_a_worker_in_a_folder_of_its_own_is_not_what_serves(laid):
+    compose = (
+        "services:\n  work: {command: sh -c 'cd work && python go.py'}\n"
+        "  web: {command: sh -c 'cd web && python manage.py runserver'}\n"
+    )
+    folder = laid({"compose.yaml": compose, "work/go.py": "", "web/manage.py": MANAGE})
+    assert app_folder(folder, ".") == folder / "web"
+
+
+def test_of_several_folders_that_have_what_a_command_starts_none_is_guessed(laid):
+    folder = laid({"a/app.py": FASTAPI, "b/app.py": FASTAPI, "Procfile": "web: gunicorn app:app"})
+    with pytest.raises(UsageError, match="apps are in `a`, `b`"):
+        app_folder(folder, ".")
+
+
 def test_settings_of_production_and_the_file_that_has_their_variables_are_named(laid):
     folder = laid(DJANGO)
     found = survey_of(folder, ".", current_of(folder, ReadingAid()).current)

@@ -20,6 +20,7 @@ SERVES = {
     ),
     "app = create_app()\n    uvicorn.run(app)": ("uvicorn --factory shop:create_app", ""),
     "app.run(host='0.0.0.0', port=80, debug=True)": ("flask --app shop:app run --debug", ""),
+    "socketio = SocketIO(app)\n    socketio.run(app, port=80)": ("flask --app shop:app run", ""),
     "site = create_app()\n    site.run()": ("flask --app shop:create_app run", ""),
 }
 

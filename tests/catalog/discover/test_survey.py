@@ -256,3 +256,37 @@ def test_what_the_app_reads_from_its_file_by_itself_is_not_missing():
     assert [one.name for one in survey_app("stall:app", Sources(files.get), declared=True).needed] == [
         "LIMIT"
     ]
+
+
+PYDANTIC = "from pydantic_settings import BaseSettings\nclass S(BaseSettings):\n"
+# By the source of the settings: the variables without which it fails.
+READERS = {
+    "from decouple import config\nA = config('A')\nB = config('B', default=1)\nC = [config('C')]": "AC",
+    "from environs import Env\nenv = Env()\nenv.read_env()\nA = env.str('A')\nB = env('B', default=1)": "A",
+    "from environs import env\nA = env.int('A')\nB = env.bool('B', False)": "A",
+    "import environ\nenv = environ.Env(A=(bool, False))\nA = env('A')": "",
+    "import environ\nenv = environ.Env()\nenviron.Env.read_env(HERE / 'x')\nA = env('A')": "",
+    "from decouple import Config\nconfig = Config('x')\nA = config('A')": "",
+    f"{PYDANTIC} a: str\n b: int = 1\n c: int\ns = S()": "AC",
+    f"{PYDANTIC} a: str\ndef made(): return S()": "",
+    f"{PYDANTIC} a: Other\ns = S()": "",
+    f"{PYDANTIC} a: str\ns = S(a='x')": "",
+    "from pydantic import BaseModel\nclass S(BaseModel):\n a: str\ns = S()": "",
+}
+
+
+@pytest.mark.parametrize("settings", READERS)
+def test_what_a_reader_of_settings_needs_is_found_at_once(settings):
+    files = {"stall.py": "from conf import *\ndef app(environ, start_response): ...\n", "conf.py": settings}
+    needed = survey_app("stall:app", Sources(files.get), declared=True).needed
+    assert "".join(one.name for one in needed) == READERS[settings]
+
+
+def test_settings_of_pydantic_have_a_prefix_and_a_file():
+    settings = (
+        f"{PYDANTIC} model_config = Is(env_prefix='shop_', env_file='live.env')\n key: str\n url: str\n"
+        "s = S()\n"
+    )
+    files = {"stall.py": f"{settings}def app(environ, start_response): ...\n", "live.env": "SHOP_URL=x\n"}
+    needed = survey_app("stall:app", Sources(files.get), declared=True).needed
+    assert [one.name for one in needed] == ["SHOP_KEY"]

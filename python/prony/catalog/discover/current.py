@@ -14,6 +14,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from posixpath import join, normpath
 
 from prony.archive.codec import is_secret
 from prony.catalog.discover.addresses import with_address
@@ -25,7 +26,7 @@ from prony.catalog.discover.configuration import (
     uwsgi_options,
 )
 from prony.catalog.discover.interface import is_literal_call
-from prony.catalog.discover.scripts import Served, called_module, of_project, served_by
+from prony.catalog.discover.scripts import Served, app_of_tool, called_module, of_project, served_by
 from prony.catalog.discover.servers import (
     OF_PLACK,
     PASTE,
@@ -33,6 +34,7 @@ from prony.catalog.discover.servers import (
     ROBYN,
     ROOTS,
     SERVERS,
+    SUBCOMMANDS,
     TOOL_ALIASES,
     TOOL_FLAGS,
     TOOL_REPLACED,
@@ -41,11 +43,23 @@ from prony.catalog.discover.servers import (
     options_named,
 )
 from prony.catalog.discover.sources import Folder, Module, Sources
-from prony.catalog.discover.written import PORT_READ, Written, lines_of_script, written_commands
+from prony.catalog.discover.written import (
+    PORT_READ,
+    Written,
+    as_below,
+    composed_below,
+    lines_of_script,
+    only_place,
+    places_below,
+    unwrapped,
+    written_commands,
+)
 
 TYPED = "`--current`"
 COUNTS = options_named("workers processes threads blocking-threads")
 """The options that say how many processes a server has, and threads in each."""
+SEARCHED = "Procfile, Dockerfile, compose.yaml, units of systemd, Makefile or a script that starts a server"
+"""Where a command of today may stand."""
 
 _TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -56,6 +70,7 @@ _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
 _AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
+_CLOSING = ("fi", "done", "esac", "}", "else", "wait", ";;", "")
 _PREFIXES = ("exec", "command", "env", "nohup")
 # Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
 NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
@@ -144,7 +159,8 @@ def find_current(folder: Folder, around: ReadingAid, above: Sequence[Written] = 
     """Return the command by which the folder's app is served today: what was typed, else the first one that
     its files have, else one of those that stand ``above`` it.
     """
-    written = [Written(TYPED, around.typed)] if around.typed else [*written_commands(folder), *above]
+    typed = [unwrapped(folder.read, Written(TYPED, around.typed))] if around.typed else []
+    written = typed or [*written_commands(folder), *above]
     found = [(one, _read(one, folder, around)) for one in written]
     known = [(one, current) for one, current in found if current]
     if not known:
@@ -163,8 +179,7 @@ def _is_for_requests(written: Written, current: Current) -> bool:
     """Return whether a command serves: of several units or services a script may also be one that only works
     off a queue.
     """
-    is_sure = current.server or current.target or not current.script
-    return bool(is_sure) or not written.source.startswith(("`ExecStart`", "`command` of"))
+    return _is_sure(current) or not written.source.startswith(("`ExecStart`", "`command` of"))
 
 
 # --- a command's words ------------------------------------------------------------------------------------
@@ -190,11 +205,83 @@ def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | Non
 
 
 def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
-    """Return what a shell's script of the folder starts at its end."""
-    lines = lines_of_script(folder.read, written)
-    return next(
-        (found for line in lines if _command(line.text) and (found := _read(line, folder, around))), None
-    )
+    """Return what a shell's script of the folder starts at its end; above that only what surely serves: the
+    steps before it prepare something.
+    """
+    lines = [one for one in lines_of_script(folder.read, written) if one.text not in _CLOSING]
+    read = ((line, _read(line, folder, around)) for line in lines if _command(line.text))
+    return next((found for line, found in read if found and (line is lines[0] or _is_sure(found))), None)
+
+
+def _is_sure(current: Current) -> bool:
+    """Return whether it is known to serve; a script may do anything."""
+    return bool(current.server or current.target or not current.script)
+
+
+# --- in which folder ---------------------------------------------------------------------------------------
+
+
+def started_below(folder: Folder, commands: Sequence[Written]) -> str:
+    """Return the folder below this one in which the first of the commands that starts Python works: the one
+    that it changes to, else the only one that has what it starts. Empty: this one.
+
+    *Errors*: UsageError when several have it.
+    """
+    lines = [line for one in commands for line in _spelled(one, folder)]
+    known = [(line, places) for line in lines if (places := _places(line, folder))]
+    serving = (places for line, places in known if _is_serving(line, folder, places[0]))
+    return only_place(next(serving, known[0][1] if known else [])) or ""
+
+
+def _places(line: Written, folder: Folder) -> list[str]:
+    """Return the folders that have what a command starts; empty: the one where it is written."""
+    if line.place and _is_in(line, folder, line.place):
+        return [line.place]
+    if _is_here(line, folder):
+        return [""]
+    return [place for place in places_below(folder, _NO_APPS) if _is_in(line, folder, place)]
+
+
+def _is_serving(line: Written, folder: Folder, place: str) -> bool:
+    inner, there = (folder.below(place), as_below(line, place)) if place else (folder, line)
+    found = _read(there, inner, ReadingAid())
+    return found is not None and _is_for_requests(line, found)
+
+
+def commands_below(folder: Folder, place: str) -> list[Written]:
+    """Return the commands in a folder's files for one ``place`` below it."""
+    found = []
+    for one in written_commands(folder):
+        inside = (line for line in _spelled(one, folder) if _is_in(line, folder, place))
+        first = next((line for line in inside if line.place == place or not _is_here(line, folder)), None)
+        if chosen := first or (one if one.place == place else None):
+            found.append(as_below(chosen, place))
+    return [*found, *composed_below(folder.read, place)]
+
+
+_NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "examples", "venv", "env")
+
+
+def _spelled(written: Written, folder: Folder) -> list[Written]:
+    """Return a command that starts Python or a server; of one that starts a script, its lines that do."""
+    if _command(of_project(folder.read, written.text)):
+        return [written]
+    return [line for line in lines_of_script(folder.read, written) if _command(line.text)]
+
+
+def _is_in(written: Written, folder: Folder, place: str) -> bool:
+    return written.place in ("", place) and _is_here(as_below(written, place), folder.below(place))
+
+
+def _is_here(written: Written, folder: Folder) -> bool:
+    """Return whether a folder has the module that a command starts or serves."""
+    found = _read(written, folder, ReadingAid())
+    if found is None:
+        return False
+    if found.words[1:2] == ("manage.py",):
+        return True
+    name = (found.target or found.script).partition(":")[0]
+    return bool(name) and Sources(folder.read, root=found.root).module(name) is not None
 
 
 def _command(text: str) -> _Command | None:
@@ -205,15 +292,15 @@ def _command(text: str) -> _Command | None:
     plain = _SUBSTITUTION.sub(
         lambda match: f"${{_{substituted.index(match[0])}}}", _REDIRECTION.sub(" ", text)
     )
-    lexer = shlex.shlex(plain, posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split, lexer.commenters = True, ""
+    lexer = shlex.shlex(re.sub(r"\\\n", " ", plain), posix=True, punctuation_chars=";&|\n")
+    lexer.whitespace_split, lexer.commenters, lexer.whitespace = True, "", " \t\r"
     try:
         tokens = list(lexer)
     except ValueError:
         return None
     parts: list[list[str]] = [[]]
     for token in tokens:
-        if set(token) <= set(";&|"):
+        if set(token) <= set(";&|\n"):
             parts.append([])
         else:
             parts[-1].append(token)
@@ -226,13 +313,32 @@ def _command(text: str) -> _Command | None:
     around = [*(shlex.join(part) for part in filled if part is not chosen), shlex.join(before)]
     left = [*(f"`{one}`, which is not run" for one in around if one), *left]
     program, words = chosen[at], chosen[at + 1 :]
-    module = _AS_MODULE.get(words[1], words[1]) if words[:1] == ["-m"] and words[1:] else ""
+    start = _own_options(words)
+    is_module = words[start:] and words[:start][-1:] == ["-m"]
+    module = _AS_MODULE.get(words[start], words[start]) if is_module else ""
     if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module in TOOLS):
-        program, words = module, words[2:]
+        left += [f"`{shlex.join(words[: start - 1])}` of Python"] * (start > 1)
+        program, words = module, words[start + 1 :]
     if "/bin/" in program and not program.startswith(("/usr/", "/bin/")):
         place = program.rpartition("/bin/")[0]
         left.append(f"`{place}`, in whose place Prony builds an environment (--python {place} takes it)")
     return _Command(_name(program), tuple(words), environment, tuple(left), substituted)
+
+
+def _own_options(words: Sequence[str]) -> int:
+    """Return how many of Python's words are its own options: what it runs is behind them.
+
+    *Source*: Python documentation, Command line and environment.
+
+    >>> _own_options(["-X", "dev", "-W", "error", "-m", "shop"]), _own_options(["-u", "shop.py"])
+    (5, 1)
+    """
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 1 if words[at] not in ("-X", "-W", "--check-hash-based-pycs") else 2
+        if words[at - 1] in ("-m", "-c"):
+            break
+    return min(at, len(words))
 
 
 def _start_of(words: Sequence[str]) -> int | None:
@@ -308,12 +414,13 @@ class _Reading:
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
         return replace(
             found,
-            root=self._root() or found.root,
+            root=found.root or self._root(),
             left_out=(
                 *found.left_out,
                 *self.command.left_out,
                 *self.left_out,
                 *self.written.remarks,
+                *self._not_searched(),
                 *([said] if kept_back else []),
             ),
             environment=passed,
@@ -321,8 +428,20 @@ class _Reading:
         )
 
     def _root(self) -> str:
+        """Return the folder, in the app's, where imports begin: Python searches `PYTHONPATH` in its order."""
         said = next((self.options[name] for name in ROOTS if name in self.options), "")
-        return "" if said.startswith("/") else said.removeprefix("./").strip("/").removeprefix(".")
+        given = {**self.written.environment, **self.command.environment}.get("PYTHONPATH", "")
+        searched = [said] if said else self._filled(given)[0].split(":")
+        places = (normpath(join(self.written.place, self._placed(one))) for one in searched if one)
+        inside = (one for one in places if not one.startswith(("/", "..")) and (said or self.folder.has(one)))
+        found = next((one for one in inside if one != "."), "")
+        return found or ("" if said else self.written.place)
+
+    def _not_searched(self) -> list[str]:
+        """Return what of `PYTHONPATH` the app's folder does not have, in words."""
+        given = {**self.written.environment, **self.command.environment}.get("PYTHONPATH", "")
+        lacking = [one for one in given.split(":") if self._placed(one).startswith("/")]
+        return [f"`{':'.join(lacking)}` in PYTHONPATH, which is not in the app's folder"] if lacking else []
 
     def _environment(self) -> tuple[dict[str, str], list[str]]:
         """Return the variables of the command's source that all servers get, and the names of the others."""
@@ -478,6 +597,9 @@ class _Reading:
                 self.options.setdefault(f"--{name.replace('_', '-')}", value)
             kept = sorted(said.keys() & AS_IT_IS)
             self.left_out += [f"`{name}` in {path}, which stays as it is there" for name in kept]
+            match = _target(said.get("wsgi_app", ""))
+            if not self.target and match:
+                self.target, self.call = match["target"], match["call"] or ""
             self.target = self.target or said.get("wsgi_app", "")
 
     # --- uWSGI ---
@@ -555,7 +677,7 @@ class _Reading:
         return self._of_tool(program, words) if program in TOOLS else self._of_python(words)
 
     def _of_python(self, words: tuple[str, ...]) -> Current | None:
-        at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
+        at = _own_options(words)
         before, rest = words[:at], words[at:]
         script = self._script(rest[0], before[-1:]) if rest else None
         if script is None:
@@ -564,11 +686,13 @@ class _Reading:
             self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
             options = [word for word in rest[2:] if word.startswith("-")]
             return self._started_by_python((*before, rest[0], "runserver", "{host}:{port}", *options))
+        if rest[0].endswith("manage.py") and rest[1:] and not _SERVING.match(rest[1]):
+            return None
         filled = [self._filled(self._placed(word)) for word in rest]
         if any(unknown for _, unknown in filled):
             return None
         placed = with_address([word for word, _ in filled])
-        served = served_by(self._sources(), script.name)
+        served = served_by(Sources(self.folder.read, root=script.root), script.name)
         if (
             served
             and not PORT_READ.search(self.folder.read(script.path) or "")
@@ -591,7 +715,10 @@ class _Reading:
             return None
         lost = {f"--{one.split('`')[1].replace('_', '-')}": one for one in served.left_out}
         target = found.target or served.target
-        return replace(found, text=self.written.text, target=target, lost={**lost, **found.lost})
+        sources = Sources(self.folder.read, root=script.root)
+        module = sources.module(target.partition(":")[0])
+        root = module.root if module else script.root or self._root()
+        return replace(found, text=self.written.text, target=target, root=root, lost={**lost, **found.lost})
 
     def _sources(self) -> Sources:
         return Sources(self.folder.read, root=self._root())
@@ -603,13 +730,12 @@ class _Reading:
             return sources.module(f"{name}.__main__") or sources.module(name)
         if before == ("-c",):
             return sources.module(called_module(name))
-        path = self._placed(name).removeprefix("./")
-        found = (
-            None
-            if path.startswith(("/", ".."))
-            else sources.module(path.removesuffix(".py").replace("/", "."))
-        )
-        return found if found and found.path == f"{path.removesuffix('.py')}.py" else None
+        file = f"{normpath(self._placed(name)).removesuffix('.py')}.py"
+        # Python searches a script's own folder first.
+        root, _, stem = file.removesuffix(".py").rpartition("/")
+        is_inside = not file.startswith(("/", "..")) and not self.written.place
+        found = Sources(self.folder.read, root=root).module(stem) if is_inside else None
+        return found if found and found.path == file else None
 
     def _started_by_python(self, words: Sequence[str]) -> Current:
         self.kept = ["{python}", *words]
@@ -629,20 +755,30 @@ class _Reading:
         made = self._made(self.written.source, "", ())
         return replace(made, script=found.module, files={name: found.template})
 
-    def _of_tool(self, program: str, words: Sequence[str]) -> Current:
+    def _of_tool(self, program: str, words: Sequence[str]) -> Current | None:
         self.kept = ["{python}", "-m", program]
         tool = ServerCommand("", (), TOOL_ALIASES, TOOL_FLAGS, TOOL_REPLACED)
+        given: list[str] = []
         for option in _split(words, tool.aliases, tool.flags):
             if option.name:
                 self._take(tool, option)
             else:
-                self.kept.append(self._filled(option.value)[0])
+                given.append(self._filled(self._placed(option.value))[0])
+                self.kept.append(given[-1])
+        if program in SUBCOMMANDS and not {*given[:1]} & {*SUBCOMMANDS[program]}:
+            return None
         self.kept += TOOLS[program]
+        app = self.options.get("--app") or self.variables.get(f"{program.upper()}_APP", "")
+        found = app_of_tool(Sources(self.folder.read, root=self._root()), program, given, app)
+        self.target, self.call = (found.target, found.call) if found else ("", "")
         made = self._made(self.written.source, "", ())
+        made = replace(made, root=found.root) if found else made
         return replace(made, address=ROBYN) if program == "robyn" else made
 
 
 _PSGI_APP = "{app_dir}/{app}"
+# Of a project's `manage.py`: other commands prepare something.
+_SERVING = re.compile(r"(?:run|start|serve)$|(?:run_?)?(?:serve|gunicorn|uvicorn|waitress|daphne|hypercorn)")
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")

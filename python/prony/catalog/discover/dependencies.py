@@ -17,6 +17,7 @@ What an app imports that is neither in its folder nor in Python. Pure.
 import ast
 import json
 import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,7 +143,7 @@ def find_dependencies(read: Read) -> Dependencies | None:
 
     *Errors*: UsageError for a file that cannot be read as what its name says.
     """
-    for find in (_of_uv, _of_poetry, _of_pdm, _of_pipenv, _of_plain, _of_project):
+    for find in (_of_uv, _of_poetry, _of_pdm, _of_pipenv, _of_plain, _of_project, _of_line):
         found = find(read)
         if found is not None:
             return found
@@ -168,6 +169,57 @@ def _installed(read: Read) -> Iterator[str]:
         path = found["path"].removeprefix("./")
         yield path
         yield from (one for one in copied if one.rpartition("/")[2] == path.rpartition("/")[2])
+
+
+_PIP = re.compile(r"\bpip3?\b[^\n&|;]*?\binstall\b(?P<words>[^\n&|;]*)")
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,. -]+\])?(?:[=<>!~]=?[\w.*+,<>=!~ -]+)?")
+# *Source*: pip install, Options: those with a value.
+_PIP_VALUES = (
+    *("-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f"),
+    *("--find-links", "-t", "--target", "--prefix", "--root", "--trusted-host", "--timeout", "--retries"),
+    *(
+        "--proxy",
+        "--platform",
+        "--python",
+        "--cache-dir",
+        "--progress-bar",
+        "-e",
+        "--editable",
+        "--no-binary",
+    ),
+)
+_LONGEST = 20_000
+# They install others, or are files.
+_NO_NEEDS = re.compile(r"(?:pip|setuptools|wheel|uv|poetry|pdm|pipenv|hatch)\b(?!-).*|.*\.(?:whl|gz|zip|txt)")
+
+
+def _of_line(read: Read) -> Dependencies | None:
+    """Return what a Dockerfile installs by name, where no file says it.
+
+    >>> _of_line({"Dockerfile": "RUN pip install -U pip && pip install -i URL a 'b>=22'"}.get).lines
+    ('a', 'b>=22')
+    """
+    for name in DOCKERFILES:
+        lines = [one for one in (read(name) or "").splitlines() if not one.lstrip().startswith("#")]
+        text = re.sub(r"\\[ \t]*\n", " ", "\n".join(lines))
+        kept = [line for line in text.splitlines() if len(line) < _LONGEST]
+        found = [
+            one for line in kept for match in _PIP.finditer(line) for one in _requirements(match["words"])
+        ]
+        if found:
+            return Dependencies(f"`pip install` in {name}", lines=tuple(dict.fromkeys(found)))
+    return None
+
+
+def _requirements(text: str) -> Iterator[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return
+    for before, word in zip(["", *words], words, strict=False):
+        is_need = _REQUIREMENT.fullmatch(word) and not _NO_NEEDS.fullmatch(word)
+        if is_need and before not in _PIP_VALUES:
+            yield word
 
 
 def _of_project(read: Read) -> Dependencies | None:

@@ -57,6 +57,13 @@ def _with_place(found: Mapping[str, str]) -> Mapping[str, str]:
     return {**found, "where": f" ({found['source']}:{found['line']})" if "source" in found else ""}
 
 
+def _lacking(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return all names that settings of Pydantic lack. *Source*: its documentation, Settings Management."""
+    lacking = re.findall(r"(?m)^[ \t]*(\w+)\n[ \t]+[Ff]ield required", found["fields"])
+    names = list(map(str.upper, lacking))
+    return {"variables": ", ".join(names), "words": " ".join(f"--env {name}=value" for name in names)}
+
+
 _ROWS = (
     _Row(
         "the host",
@@ -155,10 +162,19 @@ _ROWS = (
         r"|Name or service not known|Temporary failure in name resolution|\bE(?:CONNREFUSED|NOTFOUND)\b",
     ),
     _Row(
+        "settings of Pydantic",
+        "the app's settings lack {variables}: {words}, each with the prefix that the app gives them if it "
+        "does; or --env-file FILE",
+        r"validation errors? for \w*(?:Settings|Config|Env)\w*"
+        r"(?P<fields>(?s:.*?\n[ \t]*\w+\n[ \t]+[Ff]ield required.*))",
+        more=_lacking,
+    ),
+    _Row(
         "a variable",
         "the app needs the environment variable {variable}: --env {variable}=value, or --env {variable} to "
         "pass on your own",
-        r"KeyError: '(?P<variable>[A-Z][A-Z0-9_]+)'",
+        r"(?:KeyError: '|UndefinedValueError: |EnvError: Environment variable \"|KeyError: \"Config '"
+        r"|ImproperlyConfigured: Set the )(?P<variable>[A-Z][A-Z0-9_]+)\b",
     ),
     _Row(
         "settings",

@@ -10,13 +10,16 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from posixpath import basename
+from dataclasses import dataclass, replace
+from posixpath import basename, dirname, normpath
 
 from prony.catalog.discover.interface import (
+    CALLABLES,
+    FACTORIES,
     bound_names,
     find_factory,
     find_interface,
+    is_literal_call,
     is_main_guard,
     origin_of,
 )
@@ -101,6 +104,70 @@ def _table(table: object, *keys: str) -> Mapping[str, object]:
     return table if isinstance(table, dict) else {}
 
 
+# --- the app that a framework's own program serves ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolApp:
+    """What it serves: ``target``, made by a call of ``call``, whose imports begin at ``root``."""
+
+    target: str
+    call: str = ""
+    root: str = ""
+
+
+# *Source*: flask/cli.py, locate_app; fastapi_cli/discover.py, get_default_path.
+_USUAL = {
+    "flask": ("wsgi.py", "app.py"),
+    "fastapi": ("main.py", "app.py", "api.py", "app/main.py", "app/app.py", "app/api.py"),
+    "litestar": ("app.py", "application.py", "asgi.py"),
+}
+_NAMED = re.compile(r"(?P<module>[\w./-]+?)(?::(?P<name>[A-Za-z_][\w.]*)(?P<call>\(.*\))?)?")
+
+
+def app_of_tool(sources: Sources, program: str, given: Sequence[str], app: str) -> ToolApp | None:
+    """Return the app that `flask`, `fastapi`, `sanic` or `litestar` serves; None: the folder has none such.
+
+    ``given``: the words that are no options; ``app``: what the option or the variable of that names.
+
+    >>> sources = Sources({"web/shop.py": "app = 1"}.get)
+    >>> app_of_tool(sources, "fastapi", ["run", "web/shop.py"], "")
+    ToolApp(target='shop:app', call='', root='web')
+    """
+    written = (given[1:] if program == "fastapi" else given if program == "sanic" else [])[:1]
+    named = written[0] if written else "" if program == "fastapi" else app
+    match = _NAMED.fullmatch(named) if named else None
+    usual = (path for path in _USUAL.get(program, ()) if sources.read(path) is not None)
+    path = match["module"] if match else next(usual, "")
+    module = _module_of(sources, path) if path and (match or not named) else None
+    said, call = (match["name"], match["call"] or "") if match else (None, "")
+    name = said or (app if program == "fastapi" else "") or (_usual_name(module) if module else "")
+    if module is None or not name or (call and not is_literal_call(call)):
+        return None
+    target = f"{module.name}:{name}"
+    factory = find_factory(replace(sources, root=module.root), target)
+    return ToolApp(target, call or ("()" if factory else ""), module.root)
+
+
+def _module_of(sources: Sources, written: str) -> Module | None:
+    """Return a module by its dotted name, or by a path: its packages begin where no `__init__.py` is."""
+    path = normpath(written).removesuffix(".py")
+    if "/" not in path and not written.endswith(".py"):
+        return sources.module(written)
+    if path.startswith(("/", "..")):
+        return None
+    root, name = dirname(path), basename(path)
+    while root and sources.read(f"{root}/__init__.py") is not None:
+        root, name = dirname(root), f"{basename(root)}.{name}"
+    return replace(sources, root=root).module(name)
+
+
+def _usual_name(module: Module) -> str:
+    bound = bound_names(module)
+    names = (*CALLABLES, *FACTORIES)
+    return next((name for name in names if bound is None or name in bound), "")
+
+
 # --- the server that a script starts ----------------------------------------------------------------------
 
 
@@ -162,14 +229,20 @@ class _Call:
                 made = ("--factory" if program == "uvicorn" else "--call",) if is_factory else ()
                 return self._made(program, (*made, target), target, keywords) if target else None
         if isinstance(self.call.func, ast.Attribute) and self.call.func.attr == "run":
-            target, is_factory = self._target(self.call.func.value)
-            maker = find_factory(self.sources, target) if target and is_factory else None
-            found = maker.found if maker else find_interface(self.sources, target) if target else None
-            if found and found.reason.startswith("Flask "):
+            # Of Flask-SocketIO the app is the first argument; Flask's own method has its host there.
+            target = self._of_flask(first) or self._of_flask(self.call.func.value)
+            if target:
                 debug = keywords.pop("debug", None)
                 on = ("--debug",) if isinstance(debug, ast.Constant) and debug.value else ()
                 return Served(" ".join(["flask", "--app", target, "run", *on]), target)
         return None
+
+    def _of_flask(self, value: ast.expr | None) -> str:
+        """Return the app of Flask that an expression stands for; empty: it is none."""
+        target, is_factory = self._target(value)
+        maker = find_factory(self.sources, target) if target and is_factory else None
+        found = maker.found if maker else find_interface(self.sources, target) if target else None
+        return target if found and found.reason.startswith("Flask ") else ""
 
     def _made(
         self, program: str, words: Sequence[str], target: str, keywords: Mapping[str, ast.expr]

@@ -186,6 +186,9 @@ TOOLS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
     "robyn": (),
 }
+SUBCOMMANDS = {"flask": ("run",), "fastapi": ("run", "dev"), "litestar": ("run",)}
+"""Of a program that has others too, what serves."""
+
 ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
 """Robyn takes its address from no others. *Source*: robyn/__init__.py, start."""
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")

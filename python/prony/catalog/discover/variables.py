@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prony.catalog.discover.dependencies import certain, own_modules
+from prony.catalog.discover.interface import origin_of
 from prony.catalog.discover.sources import Module, Read, Sources
 
 _NAME = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=", re.MULTILINE)
@@ -46,7 +47,7 @@ def needed_variables(sources: Sources, names: Sequence[str]) -> tuple[NeededVari
     reads_file = any(_reads_env_file(module) for module in modules)
     known = _SET | set(names_of_env_file(sources.read) if reads_file else ())
     for module in modules:
-        for name, line in _asked(module):
+        for name, line in (*_asked(module), *_asked_by_readers(sources.read, module)):
             if name not in known:
                 found.setdefault(name, NeededVariable(name, module.path, line))
     return tuple(found.values())
@@ -87,3 +88,88 @@ def _in_expression(value: ast.expr) -> Iterator[tuple[str, int]]:
                     yield from _in_expression(inner)
                 elif isinstance(inner, ast.keyword):
                     yield from _in_expression(inner.value)
+
+
+# --- what a package for settings asks for -----------------------------------------------------------------
+
+# *Source*: documentation of environs and django-environ: what reads one variable, and fails without it.
+_READ_ONE = frozenset(
+    {"str", "int", "bool", "float", "list", "json", "url", "decimal", "db", "db_url", "dj_db_url"}
+)
+_ENVIRONMENTS = ("environs.Env", "environ.Env", "environ.FileAwareEnv")
+# *Source*: documentation of Pydantic Settings: what a variable of its own sets.
+_PLAIN = frozenset(
+    {"str", "int", "bool", "float", "SecretStr", "AnyUrl", "HttpUrl", "PostgresDsn", "RedisDsn", "Path"}
+)
+_SETTINGS = ("pydantic_settings.BaseSettings", "pydantic.BaseSettings")
+# What makes other names of them, or takes them from elsewhere.
+_OTHERWISE = ("prefixed", "settings_customise_sources", "secrets_dir", "_env_file", "alias_generator")
+
+
+def _asked_by_readers(read: Read, module: Module) -> Iterator[tuple[str, int]]:
+    """Yield each variable without which a reader of settings fails whenever the module is imported."""
+    text = read(module.path) or ""
+    if any(word in text for word in _OTHERWISE) or re.search(r"read_env\([^)]", text):
+        return
+    for statement in certain(module.body, _UNSET):
+        match statement:
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                for call in (node for node in ast.walk(value) if isinstance(node, ast.Call)):
+                    yield from _by_name(read, module, call)
+                if isinstance(value, ast.Call) and not value.args and not value.keywords:
+                    yield from _by_fields(read, module, value.func)
+
+
+def _by_name(read: Read, module: Module, call: ast.Call) -> Iterator[tuple[str, int]]:
+    match call:
+        case ast.Call(func=func, args=[ast.Constant(value=str() as name)], keywords=more):
+            has_default = any(one.arg in ("default", "missing", None) for one in more)
+            if not has_default and _fails_without(read, module, func):
+                yield name, call.lineno
+
+
+def _fails_without(read: Read, module: Module, func: ast.expr) -> bool:
+    match func:
+        case ast.Name() if origin_of(module, func) == "decouple.config":
+            return read("settings.ini") is None
+        case ast.Attribute(value=ast.Name() as reader, attr=kind) if kind in _READ_ONE:
+            return _is_environment(module, reader)
+        case ast.Name():
+            return _is_environment(module, func)
+    return False
+
+
+def _is_environment(module: Module, reader: ast.Name) -> bool:
+    made = (one.value for one in module.body if isinstance(one, ast.Assign) and _binds(one, reader.id))
+    value = next(made, None)
+    if isinstance(value, ast.Call) and not value.keywords:
+        return origin_of(module, value.func) in _ENVIRONMENTS
+    return origin_of(module, reader) == "environs.env"
+
+
+def _by_fields(read: Read, module: Module, maker: ast.expr) -> Iterator[tuple[str, int]]:
+    """Yield the variables of the fields without a default, of a class in the same module."""
+    classes = (one for one in module.body if isinstance(one, ast.ClassDef) and isinstance(maker, ast.Name))
+    made = next((one for one in classes if isinstance(maker, ast.Name) and one.name == maker.id), None)
+    if made is None or [origin_of(module, base) in _SETTINGS for base in made.bases] != [True]:
+        return
+    said = {one.arg: one.value for one in ast.walk(made) if isinstance(one, ast.keyword) and one.arg}
+    said |= {name: one.value for one in ast.walk(made) if isinstance(one, ast.Assign) for name in _names(one)}
+    prefix, file = (said.get(key, ast.Constant("")) for key in ("env_prefix", "env_file"))
+    if not isinstance(prefix, ast.Constant) or not isinstance(file, ast.Constant):
+        return
+    known = {name.upper() for name in names_of_env_file(read, str(file.value or ""))}
+    for field in made.body:
+        match field:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
+                variable = (str(prefix.value) + name).upper()
+                if kind in _PLAIN and variable not in known:
+                    yield variable, field.lineno
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return name in _names(statement)
+
+
+def _names(statement: ast.Assign) -> list[str]:
+    return [target.id for target in statement.targets if isinstance(target, ast.Name)]

@@ -8,6 +8,7 @@
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
@@ -16,7 +17,8 @@ from posixpath import basename, join, normpath
 
 from prony.catalog.discover.configuration import yaml_document
 from prony.catalog.discover.images import DOCKERFILES, Image, as_text, assignments, read_image, shell_text
-from prony.catalog.discover.sources import Folder, Read
+from prony.catalog.discover.scripts import served_by
+from prony.catalog.discover.sources import Folder, Read, Sources
 from prony.core.errors import UsageError
 
 # *Source*: Heroku documentation, The Procfile.
@@ -49,7 +51,8 @@ _LONGEST, _LONGEST_VALUE = 20_000, 500
 class Written:
     """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
     that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
-    of that place is not taken over. ``laid``: the folder whose content lies at ``base``; empty: all.
+    of that place is not taken over. ``place``: the folder, below that of its file, in which it works; empty:
+    that itself.
     ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
     of that place, or empty.
     """
@@ -59,7 +62,7 @@ class Written:
     environment: Mapping[str, str] = field(default_factory=dict)
     base: str = ""
     remarks: tuple[str, ...] = ()
-    laid: str = ""
+    place: str = ""
     copies: tuple[tuple[str, str], ...] = ()
     env_file: str = ""
 
@@ -70,7 +73,7 @@ class Written:
         'ops/start'
         """
         for at, inner in sorted(
-            [(self.base, "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
+            [(self.base, self.place or "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
         ):
             if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
                 return normpath(join(inner, path[len(at) :].lstrip("/")))
@@ -88,7 +91,7 @@ def written_commands(folder: Folder) -> list[Written]:
         *_of_makefile(folder.read),
         *_of_main(folder.read),
     )
-    return [_unwrapped(folder.read, one) for one in found]
+    return [unwrapped(folder.read, one) for one in found]
 
 
 # --- what only starts something else ----------------------------------------------------------------------
@@ -98,11 +101,61 @@ _SHELL = re.compile(r"#!.*sh\b")
 _HANDS_ON = re.compile(r"""^[ \t]*exec[ \t][^\n]*"?\$\{?@\}?"?\s*\Z""", re.MULTILINE)
 _EXPORTED = re.compile(r"^[ \t]*(?P<export>export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?P<value>\S.*)$")
 # *Source*: README of tini and of dumb-init; the images `node` and `php` of Docker.
+_BEFORE = ("exec", "command", "env")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = ("tini", "dumb-init", "catatonit", "docker-entrypoint.sh", "docker-php-entrypoint")
+
+
+# A step of a command that only changes the folder of what follows.
+_CHANGES = re.compile(r"(?:^|(?<=&&)|(?<=;))[ \t]*cd[ \t]+(?P<place>[\w./-]+)[ \t]*(?:&&|;)[ \t]*")
+_SHELLS = ("sh", "bash")
+
+
+def unwrapped(read: Read, written: Written) -> Written:
+    """Return a command without what only starts it, in the folder to which it changes first."""
+    return _moved(read, _unwrapped(read, written))
+
+
+def _moved(read: Read, written: Written) -> Written:
+    """Return a command that works in a folder of the app's without the steps that change to it."""
+    place = written.place
+    for found in _CHANGES.finditer(written.text):
+        place = normpath(join(place, written.placed(found["place"])))
+    place = "" if place == "." else place
+    if place and (place.startswith(("/", "..")) or read(place) is None):
+        # It lies elsewhere: as it is where no step changes to it.
+        return written if place != written.place else replace(written, place="")
+    return replace(written, place=place, text=_CHANGES.sub(" ", written.text).strip())
+
+
+def _by_shell(text: str) -> tuple[str, str]:
+    """Return the text that a shell is given as one word, and what is set before it; empty: it is given none.
+
+    >>> _by_shell("A=1 exec bash -ec 'python manage.py migrate && exec gunicorn shop:app'")
+    ('python manage.py migrate && exec gunicorn shop:app', 'A=1')
+    """
+    try:
+        words = shlex.split(text) if any(f"{shell} -" in text for shell in _SHELLS) else []
+    except ValueError:
+        return "", ""
+    at = next((k for k, word in enumerate(words) if word not in _BEFORE and not _ASSIGNED.match(word)), 0)
+    if not words or basename(words[at]) not in _SHELLS:
+        return "", ""
+    given = next((k for k, word in enumerate(words) if k > at and re.fullmatch(r"-[a-z]*c", word)), 0)
+    if not given or any(word[0] != "-" and word != "pipefail" for word in words[at + 1 : given] if word):
+        return "", ""
+    inner = words[given + 1] if words[given + 1 :] else ""
+    return inner.strip(), shlex.join(word for word in words[:at] if _ASSIGNED.match(word))
 
 
 def _unwrapped(read: Read, written: Written) -> Written:
     """Return a command without the programs and scripts before it that only start it."""
+    inner, before = _by_shell(written.text)
+    if inner:
+        environment = {**written.environment, **dict(assignments(before))}
+        # What starts it in the shell's place is the shell's own word.
+        inner = inner.removeprefix("exec ").lstrip()
+        return _unwrapped(read, replace(written, text=inner, environment=environment))
     first, _, rest = written.text.partition(" ")
     if basename(first) in _WRAPPERS:
         words = rest.split(" ")
@@ -136,14 +189,23 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
         )
         environment = {**written.environment, **dict(pair for one in exported for pair in assignments(one))}
         values = {one["name"]: one["value"].strip().strip("\"'") for one in set_there}
-        for line in reversed([line.strip() for line in lines if not line.lstrip().startswith("#")]):
-            yield replace(
+        place, placed = "", list[tuple[str, str]]()
+        for line in (line.strip() for line in lines if not line.lstrip().startswith("#")):
+            place = f"cd {changed[1]} && " if (changed := _CHANGES_ALONE.fullmatch(line)) else place
+            placed.append((place, line))
+        for place, line in reversed(placed):
+            one = replace(
                 written,
                 source=f"{path}, by {written.source}",
-                text=_with_values(line, values),
+                text=place + _with_values(line, values),
                 environment=environment,
                 remarks=(*written.remarks, f"the rest of {path}"),
             )
+            moved = _moved(read, one)
+            yield replace(one, text=one.text.removeprefix(place)) if moved is one else moved
+
+
+_CHANGES_ALONE = re.compile(r"cd[ \t]+([\w./-]+)")
 
 
 def _without_own(name: str, value: str) -> str:
@@ -201,7 +263,7 @@ _SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
 
 
 def _of_makefile(read: Read) -> Iterator[Written]:
-    text = read("Makefile") or ""
+    text = re.sub(r"\\\n[ \t]*", " ", read("Makefile") or "")
     found = _RUNS.search(text)
     if found:
         values = dict(_MAKE_VARIABLE.findall(text))
@@ -214,10 +276,11 @@ def _of_makefile(read: Read) -> Iterator[Written]:
 
 
 def _of_main(read: Read) -> Iterator[Written]:
-    """Yield scripts that serve when they are run, where `PORT` says: a fixed port cannot be replaced."""
+    """Yield scripts that serve when they are run: where `PORT` says, or with a call that says it all."""
     for name in _SCRIPTS:
         text = read(name) or ""
-        if _MAIN.search(text) and PORT_READ.search(text):
+        is_run = bool(_MAIN.search(text))
+        if is_run and (PORT_READ.search(text) or served_by(Sources(read), name.removesuffix(".py"))):
             yield Written(f"the end of {name}", f"python {name}")
 
 
@@ -236,31 +299,31 @@ def _of_image(read: Read, name: str) -> Iterator[Written]:
             text,
             image.environment,
             image.base,
-            laid=image.laid,
+            place=_place_of(image.base, image.laid, image.copies),
             copies=image.copies,
         )
 
 
 def laid_below(folder: Folder) -> str:
-    """Return the folder below this one that a Dockerfile runs alone; empty: there is none."""
-    found = (one.laid for name in DOCKERFILES for one in _of_image(folder.read, name))
-    return next((laid for laid in found if folder.has(laid)), "")
+    """Return the folder below this one in which a command of its files works; empty: there is none."""
+    return next((one.place for one in written_commands(folder) if one.place), "")
 
 
-def commands_for(read: Read, place: str) -> list[Written]:
-    """Return the commands, by a Dockerfile or by Compose, for a folder ``place`` below theirs."""
-    own = (_below(one, place) for name in DOCKERFILES for one in _of_image(read, name) if one.laid == place)
-    inner = _inner(read, place)
-    return [_unwrapped(inner, one) for one in (*own, *composed(read, place))]
+def _place_of(base: str, laid: str, copies: Sequence[tuple[str, str]]) -> str:
+    """Return the folder, in the app's, whose content lies at ``base``; empty: all of it, or none."""
+    outer = [(at, path) for at, path in copies if len(at) > 1 and f"{base}/".startswith(f"{at}/")]
+    at, path = max(outer, key=lambda pair: len(pair[0]), default=(base, "."))
+    inner = "" if at == base else normpath(join(path, base[len(at) + 1 :]))
+    return laid or ("" if inner == "." else inner)
 
 
-def _below(written: Written, place: str) -> Written:
+def as_below(written: Written, place: str) -> Written:
     """Return a command with the paths of its copies as paths in the folder ``place``."""
     copies = ((at, f"{path}/") for at, path in written.copies)
     inner = (
         (at, path.removeprefix(f"{place}/") or ".") for at, path in copies if path.startswith(f"{place}/")
     )
-    return replace(written, copies=tuple((at, path.rstrip("/")) for at, path in inner))
+    return replace(written, place="", copies=tuple((at, path.rstrip("/")) for at, path in inner))
 
 
 def _inner(read: Read, place: str) -> Read:
@@ -268,6 +331,11 @@ def _inner(read: Read, place: str) -> Read:
 
 
 # --- Compose ----------------------------------------------------------------------------------------------
+
+
+def composed_below(read: Read, place: str) -> list[Written]:
+    """Return the commands of the services that Compose builds from a folder ``place`` below its file."""
+    return [unwrapped(_inner(read, place), one) for one in composed(read, place)]
 
 
 def composed(read: Read, context: str) -> list[Written]:
@@ -329,15 +397,19 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
         said = words.get("command") or ("" if words else as_text(image.command))
         # Compose reads `$$` as one.
         text = f"{words['entrypoint']} {said}".strip() if "entrypoint" in words else image.starts(said)
+        base = str(table.get("working_dir") or image.base)
+        copies = (*image.copies, *_mounted(table.get("volumes")))
+        laid = dict(_mounted(table.get("volumes"))).get(base, image.laid if base == image.base else "")
         if text:
             key = next((key for key in ("command", "entrypoint") if key in words), "build")
             yield Written(
                 f"`{key}` of `{service}` in {name}",
                 text.replace("$$", "$"),
                 image.environment,
-                str(table.get("working_dir") or image.base),
+                base,
                 _named_of(table),
-                copies=(*image.copies, *_mounted(table.get("volumes"))),
+                "" if laid == "." else _place_of(base, laid, copies),
+                copies,
                 env_file=next(filter(read, _files_of(table)), "") if context == "." else "",
             )
 

@@ -1,0 +1,3 @@
+#!/bin/sh
+python manage.py collectstatic --no-input
+exec "$@"
