@@ -110,15 +110,50 @@ def test_packages_of_a_lock_are_installed_into_a_copy():
     assert (found.packages, found.is_carried, found.product) == ("package-lock.json", True, "package.json")
 
 
-def test_what_builds_a_program_is_installed_for_that_alone():
+def test_what_builds_a_program_is_installed_and_stays():
     manifest = package(scripts={"build": "tsc", "start": "node dist/web.js"}, devDependencies={"a": "1"})
     found = find({"package.json": manifest, "package-lock.json": "{}"})
-    assert [step[1:3] for step in found.build[:3]] == [
-        ("ci", "--no-audit"),
-        ("run", "build"),
-        ("prune", "--omit=dev"),
-    ]
-    assert "--omit=dev" not in found.build[0]
+    assert [step[1:3] for step in found.build] == [("ci", "--no-audit"), ("run", "build"), ("-R", "-P")]
+    assert "--include=dev" in found.build[0]
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        {"start": "tsx src/shop.ts"},
+        {"start": "tsc && node dist/shop.js"},
+        {"start": "node -r tsx/cjs src/shop.js"},
+        {"start": "node --import=tsx src/shop.js"},
+        {"start": "node node_modules/.bin/tsx src/shop.js"},
+        {"start": "node src/shop.js", "prestart": "tsc"},
+        {"start": "node src/shop.js", "prepare": "husky"},
+        {"start": "node src/shop.js", "postinstall": "prisma generate"},
+    ],
+)
+def test_what_the_start_or_the_installing_needs_of_development_is_installed(scripts):
+    manifest = package(scripts=scripts, devDependencies={"tsx": "4"})
+    there = {"src/shop.js": "", "node_modules/.bin/tsx": "", "package-lock.json": "{}"}
+    assert "--include=dev" in find({"package.json": manifest, **there}).build[0]
+
+
+def test_what_only_development_needs_is_not_installed():
+    scripts = {"start": "node shop.js", "test": "jest"}
+    files = {"package.json": package(scripts=scripts, devDependencies={"jest": "29"}), "shop.js": ""}
+    assert find(files).build == ()
+    files["package.json"] = package(scripts=scripts, dependencies={"a": "1"}, devDependencies={"jest": "29"})
+    assert "--omit=dev" in find(files).build[0]
+
+
+@pytest.mark.parametrize("lock", ["pnpm-lock.yaml", "yarn.lock", "readme"])
+def test_a_file_that_is_still_to_be_built_beside_packages_is_refused(lock):
+    manifest = package(scripts={"build": "tsc", "start": "node dist/shop.js"}, dependencies={"a": "1"})
+    files = {"package.json": manifest, lock: "", "node_modules/a/index.js": ""}
+    with pytest.raises(
+        UsageError, match=r"starts `dist/shop.js`, which is not there; Prony builds nothing"
+    ) as no:
+        find(files)
+    assert "npm run build" in (no.value.hint or "")
+    assert find({**files, "dist/shop.js": ""}).packages == "node_modules, as it is"
 
 
 def test_packages_that_nothing_locks_are_used_as_they_lie_there():
