@@ -135,9 +135,9 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
     if folder != own.folder:
         say(f"the app is in {folder}")
         own = replace(own, directories=[folder, *own.folders[1:]])
-    page, source = page_of(folder) if own.app == "." and not own.current else ("", "")
+    page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
     if page:
-        say(f"{source} starts PHP-FPM: the first is `{page}` on it, behind nginx")
+        say(said)
         own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
     return replace(options, own=own)
 
