@@ -440,7 +440,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
         return _Found()
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
-        return _Found(program=program)
+        return _Found(program=program, remarks=_offer(own, ".env", program.offered))
     found = survey_of(own.folder, own.app, today.current, declared=declared)
     return _with_current(_Found(found), today, own)
 
@@ -460,10 +460,8 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
 
     *Errors*: UsageError for a typed command that does not.
     """
-    if found.app and found.app.offered and not own.env_file:
-        names, file = ", ".join(found.app.offered), found.app.env_file
-        offer = f"`{file}` beside the app is not passed on: --env-file {own.folder / file} sets {names}"
-        found = replace(found, remarks=(offer,))
+    if found.app:
+        found = replace(found, remarks=_offer(own, found.app.env_file, found.app.offered))
     if own.no_current:
         return found
     target = found.app.target if found.app else ""
@@ -478,6 +476,13 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
         raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
     without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
     return replace(found, remarks=(*found.remarks, *without))
+
+
+def _offer(own: AppOptions, file: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or own.env_file:
+        return ()
+    sets = f"--env-file {own.folder / file} sets {', '.join(names)}"
+    return (f"`{file}` beside the app is not passed on: {sets}",)
 
 
 def _plan(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from prony.catalog.discover.current import Current, FoundCurrent, ReadingAid, find_current
 from prony.catalog.discover.php import page_of_pool
-from prony.catalog.discover.programs import find_program, is_program, program_below
+from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
 from prony.catalog.discover.sources import Folder, Program, Sources
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
 from prony.catalog.discover.written import Written, commands_for, laid_below, written_commands
@@ -76,10 +76,12 @@ def app_folder(folder: Path, typed: str) -> Path:
     *Errors*: UsageError when several have one.
     """
     whole = _folder(folder)
-    if typed != "." or psgi_of(folder) or is_program(whole):
+    if typed != "." or psgi_of(folder) or describes_program(whole):
         return folder
     if laid := laid_below(whole):
         return folder / laid
+    if is_program(whole):
+        return folder
     current = find_current(whole, ReadingAid()).current
     place = folder_of_app(whole, (current.target or current.script) if current else "")
     return folder / ((program_below(whole) if place is None else place) or "")
@@ -99,7 +101,7 @@ def psgi_of(folder: Path) -> str:
 
 @_in_time
 def page_of(folder: Path) -> tuple[str, str]:
-    """Return the page that PHP-FPM serves today, and where that stands; both empty: it serves none.
+    """Return the page that PHP-FPM serves today, and in words what starts it; both empty: it serves none.
 
     *Errors*: UsageError as `page_of_pool`.
     """

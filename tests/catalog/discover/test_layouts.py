@@ -388,6 +388,18 @@ def test_without_a_psgi_app_plackup_is_none_of_this_folder(laid):
     assert current_of(laid({"Procfile": "web: plackup -s Starman\n"}), ReadingAid()).current is None
 
 
+def test_a_node_app_that_a_dockerfile_lays_at_its_root_is_found_below(laid):
+    folder = laid(
+        {
+            "Dockerfile": 'FROM node:20\nWORKDIR /app\nCOPY server/ .\nCMD ["node", "index.js", "-q"]\n',
+            "server/index.js": "",
+            "server/package.json": "{}",
+        }
+    )
+    assert app_folder(folder, ".") == folder / "server"
+    assert program_of(folder / "server", ".").command == ("{node}", "index.js", "-q")
+
+
 @pytest.mark.parametrize(
     ("file", "text", "command"),
     [
