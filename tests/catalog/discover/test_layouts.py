@@ -83,6 +83,14 @@ PYTHON = {
         },
         ("uvicorn", "{app} --workers 2", "ledger.run:app"),
     ),
+    "an image that starts Gunicorn by itself, of a package": (
+        {
+            "requirements.txt": "fastapi\n",
+            "app/main.py": FASTAPI,
+            "Dockerfile": "FROM tiangolo/uvicorn-gunicorn-fastapi:python3.11\nCOPY ./app /app/app\n",
+        },
+        ("gunicorn-uvicorn", "-k uvicorn.workers.UvicornWorker {app}", "app.main:app"),
+    ),
     "a command of the project's by name": (
         {
             "pyproject.toml": "[project]\nname = 'b'\n[tool.pdm.scripts]\nup = 'hypercorn -w 3 board:app'\n",
@@ -331,6 +339,15 @@ PHP = {
 def test_what_an_image_of_php_starts_by_itself_is_known(layout, laid):
     files, *found = PHP[layout]
     assert list(page_of(laid(files))) == found
+
+
+def test_what_an_image_of_gunicorns_lays_at_its_root_is_started_as_it_says(laid):
+    image = "FROM tiangolo/uvicorn-gunicorn\nENV WEB_CONCURRENCY=3 VARIABLE_NAME=api\nCOPY ./src /app\n"
+    files = {"Dockerfile": image, "src/main.py": FASTAPI.replace("app", "api")}
+    folder = app_folder(laid(files), ".")
+    found = current_of(folder, ReadingAid()).current
+    assert (folder.name, found.target, found.options["--workers"]) == ("src", "main:api", "3")
+    assert found.left_out == ()
 
 
 def test_of_services_in_compose_the_one_with_ports_serves(laid):

@@ -265,8 +265,16 @@ def _of_main(read: Read) -> Iterator[Written]:
 # --- Dockerfile -------------------------------------------------------------------------------------------
 
 
+# Images of a server with a script that starts it.
+_WITH_GUNICORN = re.compile(r"(?:docker\.io/)?tiangolo/uvicorn-gunicorn(?:-\w+)?(?::\S*)?")
+
+
 def _of_image(read: Read, name: str) -> Iterator[Written]:
     image = read_image(read, name)
+    is_server = image is not None and _WITH_GUNICORN.fullmatch(image.origin)
+    if image and is_server and not (image.entry or image.command):
+        yield _by_gunicorn(read, replace(image, base=image.base or "/app"), name)
+        return
     text = image.starts(as_text(image.command)) if image else ""
     if image and text:
         kinds = " and ".join(
@@ -280,6 +288,24 @@ def _of_image(read: Read, name: str) -> Iterator[Written]:
             laid=image.laid,
             copies=image.copies,
         )
+
+
+def _by_gunicorn(read: Read, image: Image, name: str) -> Written:
+    """*Source*: tiangolo/uvicorn-gunicorn: its README, start.sh and gunicorn_conf.py."""
+    said = image.environment
+    is_package = read(Written("", "", copies=image.copies).placed("/app/app/main.py")) is not None
+    module = said.get("MODULE_NAME", "app.main" if is_package else "main")
+    app = said.get("APP_MODULE", f"{module}:{said.get('VARIABLE_NAME', 'app')}")
+    workers = "the number of workers, which that image takes from its machine's CPUs, two at least"
+    return Written(
+        f"`FROM {image.origin}` in {name}",
+        f"gunicorn -k uvicorn.workers.UvicornWorker {app}",
+        said,
+        image.base,
+        () if "WEB_CONCURRENCY" in said else (workers,),
+        laid=image.laid,
+        copies=image.copies,
+    )
 
 
 def laid_below(folder: Folder) -> str:
