@@ -508,6 +508,15 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
         ),
         (["--app", "helo", "--servers", "wsgiref"], "did you mean `hello`"),
         (["--app", "none.psgi", "--servers", "starman"], "there is no such file"),
+        (["--rps", "50"], "--rate is the number of requests per second"),
+        (
+            ["--app", "hello", "--servers", "gunicorn", "--set", "gunicorn.worker_class=gevent"],
+            "`gunicorn-gevent` is a server of its own: --servers gunicorn-gevent",
+        ),
+        (
+            ["--app", "hello", "--servers", "robyn"],
+            "hint: `prony servers` lists them all; `prony servers --new",
+        ),
         (
             ["--app", "hello", "--sandbox", "process", "--memory", "1G"],
             "`--memory 1G`: the sandbox `process` cannot enforce limits",

@@ -313,10 +313,17 @@ def _words(arguments: list[str]) -> list[str]:
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
+# How other generators call what Prony has by another name.
+_OTHER_NAMES = {"--rps": "--rate", "--qps": "--rate"}
+
+
 def _misuse(error: typer.TyperException) -> UsageError:
     """Return Typer's refusal in the form of Prony's own."""
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if context else "prony --help"
+    meant = _OTHER_NAMES.get(getattr(error, "option_name", ""), "")
+    if context and any(meant in one.opts for one in context.command.params):
+        hint = f"{meant} is the number of requests per second; {hint}"
     refused = _refused_value(error)
     message = refused or error.format_message().rstrip(".")
     return UsageError(message[:1].lower() + message[1:], hint)

@@ -135,9 +135,9 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
     if folder != own.folder:
         say(f"the app is in {folder}")
         own = replace(own, directories=[folder, *own.folders[1:]])
-    page, source = page_of(folder) if own.app == "." and not own.current else ("", "")
+    page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
     if page:
-        say(f"{source} starts PHP-FPM: the first is `{page}` on it, behind nginx")
+        say(said)
         own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
     return replace(options, own=own)
 
@@ -442,7 +442,7 @@ def found_app(options: RunOptions, known: "Catalog") -> Found:
         return Found()
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
-        return Found(program=program)
+        return Found(program=program, remarks=_offer(own, ".env", program.offered))
     found = survey_of(own.folder, own.app, today.current, declared=declared)
     return _with_current(Found(found), today, own)
 
@@ -462,10 +462,8 @@ def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found
 
     *Errors*: UsageError for a typed command that does not.
     """
-    if found.app and found.app.offered and not own.env_file:
-        names, file = ", ".join(found.app.offered), found.app.env_file
-        offer = f"`{file}` beside the app is not passed on: --env-file {own.folder / file} sets {names}"
-        found = replace(found, remarks=(offer,))
+    if found.app:
+        found = replace(found, remarks=_offer(own, found.app.env_file, found.app.offered))
     if own.no_current:
         return found
     from prony.catalog.discover.current import SEARCHED
@@ -482,6 +480,13 @@ def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found
         raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
     without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
     return replace(found, remarks=(*found.remarks, *without))
+
+
+def _offer(own: AppOptions, file: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or own.env_file:
+        return ()
+    sets = f"--env-file {own.folder / file} sets {', '.join(names)}"
+    return (f"`{file}` beside the app is not passed on: {sets}",)
 
 
 def _plan(

@@ -17,7 +17,7 @@ from prony.catalog.discover.current import (
     started_below,
 )
 from prony.catalog.discover.php import page_of_pool
-from prony.catalog.discover.programs import find_program, is_program, program_below
+from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
 from prony.catalog.discover.sources import Folder, Program, Sources
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
 from prony.catalog.discover.written import Written, laid_below, written_commands
@@ -107,10 +107,12 @@ def app_folder(folder: Path, typed: str) -> Path:
     # What describes a program in another language leaves only what stands before it.
     if started := started_below(whole, commands[:1] if is_program(whole) else commands):
         return folder / started
-    if is_program(whole):
+    if describes_program(whole):
         return folder
     if laid := laid_below(whole):
         return folder / laid
+    if is_program(whole):
+        return folder
     current = find_current(whole, ReadingAid()).current
     place = folder_of_app(whole, (current.target or current.script) if current else "")
     return folder / ((program_below(whole) if place is None else place) or "")
@@ -130,7 +132,7 @@ def psgi_of(folder: Path) -> str:
 
 @_in_time
 def page_of(folder: Path) -> tuple[str, str]:
-    """Return the page that PHP-FPM serves today, and where that stands; both empty: it serves none.
+    """Return the page that PHP-FPM serves today, and in words what starts it; both empty: it serves none.
 
     *Errors*: UsageError as `page_of_pool`.
     """

@@ -94,7 +94,7 @@ def plan_of_app(
     usual = not wish.servers
     wish = replace(wish, servers=_usual(app)) if usual else wish
     asked = replace(options, request=wish.request, profile=None, calibrate=None)
-    notes: tuple[str, ...] = ()
+    notes = _said_of_program(wish.program) if wish.program else ()
     current = wish.current
     if current is not None:
         wish, view = _with_current(wish, current, app, view, is_usual=usual)
@@ -172,6 +172,11 @@ def said_of(current: Current) -> str:
     left = f"; left out: {', '.join(current.left_out)}" if current.left_out else ""
     also = f"; not taken: {', '.join(current.also)}" if current.also else ""
     return f"yours: {current.text}, from {current.source}{left}{also}"
+
+
+def _said_of_program(program: Program) -> tuple[str, ...]:
+    left = ", ".join(program.left_out)
+    return (f"yours: {program.source}; left out: {left}",) if left else ()
 
 
 def _merged(

@@ -83,6 +83,14 @@ PYTHON = {
         },
         ("uvicorn", "{app} --workers 2", "ledger.run:app"),
     ),
+    "an image that starts Gunicorn by itself, of a package": (
+        {
+            "requirements.txt": "fastapi\n",
+            "app/main.py": FASTAPI,
+            "Dockerfile": "FROM tiangolo/uvicorn-gunicorn-fastapi:python3.11\nCOPY ./app /app/app\n",
+        },
+        ("gunicorn-uvicorn", "-k uvicorn.workers.UvicornWorker {app}", "app.main:app"),
+    ),
     "a command of the project's by name": (
         {
             "pyproject.toml": "[project]\nname = 'b'\n[tool.pdm.scripts]\nup = 'hypercorn -w 3 board:app'\n",
@@ -341,8 +349,6 @@ def test_a_worker_beside_the_server_is_not_what_serves(laid):
     )
     found = current_of(laid({"compose.yaml": compose, "work.py": ""}), ReadingAid()).current
     assert (found.target, found.also) == ("a:app", ("`command` of `work` in compose.yaml: `python work.py`",))
-    alone = laid({"compose.yaml": compose.replace("gunicorn a:app", "celery")})
-    assert current_of(alone, ReadingAid()).current.script == "work"
 
 
 def test_what_a_variable_gives_gunicorn_counts_and_stays_there(laid):
@@ -356,3 +362,159 @@ def test_a_program_of_supervisor_is_todays_command(laid):
     conf = '[program:shop]\ncommand=/srv/v/bin/gunicorn -w 2 shop:app\nenvironment=A="1",B=2\n'
     found = current_of(laid({"deploy/shop.conf": conf}), ReadingAid()).current
     assert (found.target, dict(found.environment)) == ("shop:app", {"A": "1", "B": "2"})
+
+
+PHP = {
+    "an image that starts PHP-FPM by itself": (
+        {"Dockerfile": "FROM php:8.3-fpm-alpine\nCOPY . /var/www/html\n", "public/index.php": ""},
+        "public/index.php",
+        "`FROM php:8.3-fpm-alpine` in Dockerfile starts PHP-FPM: "
+        "the first is `public/index.php` on it, behind nginx",
+    ),
+    "a stage of an image that starts Apache by itself": (
+        {
+            "Dockerfile": "FROM php:8.2-apache AS base\nENV MODE=a\nFROM base\nCOPY src/ /var/www/html/\n",
+            "src/index.php": "",
+            "index.php": "",
+        },
+        "src/index.php",
+        "`FROM php:8.2-apache` in Dockerfile starts PHP in Apache, which Prony does not: in its place "
+        "`src/index.php` on PHP-FPM, behind nginx; left out: its variables MODE: --env NAME=value passes one",
+    ),
+    "an image that Compose names": (
+        {
+            "compose.yaml": (
+                "services:\n  php:\n    image: php:8-fpm\n    environment: [DB=x]\n"
+                "    volumes: ['./w:/var/www/html']\n"
+            ),
+            "w/public/index.php": "",
+        },
+        "w/public/index.php",
+        "`image` of `php` in compose.yaml starts PHP-FPM: "
+        "the first is `w/public/index.php` on it, behind nginx; left out: "
+        "its variables, which are of its network: DB",
+    ),
+    "an image with a command of its own": (
+        {"Dockerfile": 'FROM php:8-apache\nCMD ["php", "-S", "0.0.0.0:80"]\n', "index.php": ""},
+        "",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", PHP)
+def test_what_an_image_of_php_starts_by_itself_is_known(layout, laid):
+    files, *found = PHP[layout]
+    assert list(page_of(laid(files))) == found
+
+
+def test_what_an_image_of_gunicorns_lays_at_its_root_is_started_as_it_says(laid):
+    image = "FROM tiangolo/uvicorn-gunicorn\nENV WEB_CONCURRENCY=3 VARIABLE_NAME=api\nCOPY ./src /app\n"
+    files = {"Dockerfile": image, "src/main.py": FASTAPI.replace("app", "api")}
+    folder = app_folder(laid(files), ".")
+    found = current_of(folder, ReadingAid()).current
+    assert (folder.name, found.target, found.options["--workers"]) == ("src", "main:api", "3")
+    assert found.left_out == ()
+
+
+def test_of_services_in_compose_the_one_with_ports_serves(laid):
+    compose = (
+        "services:\n  worker: {build: ., command: python worker.py}\n"
+        "  api: {build: ., command: python api.py, ports: ['80:80']}\n"
+    )
+    folder = laid({"compose.yaml": compose, "worker.py": "", "api.py": ""})
+    found = current_of(folder, ReadingAid()).current
+    assert (found.script, found.also) == (
+        "api",
+        ("`command` of `worker` in compose.yaml: `python worker.py`",),
+    )
+
+
+def test_the_stage_that_compose_builds_is_read(laid):
+    folder = laid(
+        {
+            "compose.yaml": "services: {web: {build: {context: ., target: Live}}}\n",
+            "Dockerfile": (
+                'ARG V=1\nFROM python AS live\nENV A=1\nCMD ["gunicorn", "a:app"]\n'
+                'FROM live AS test\nCMD ["pytest"]\n'
+            ),
+        }
+    )
+    found = current_of(folder, ReadingAid()).current
+    assert (found.source, found.target, found.environment) == (
+        "`build` of `web` in compose.yaml",
+        "a:app",
+        {"A": "1"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "server", "words"),
+    [
+        ("plackup -s Starman --workers 4 -a bin/app.psgi", "starman", "--workers 4 {app_dir}/{app}"),
+        ("plackup -s Starman -p $PORT", "starman", "{app_dir}/{app}"),
+        ("starman --workers 3", "starman", "--workers 3 {app_dir}/{app}"),
+        ("plackup", "http-server-psgi", "{app_dir}/{app}"),
+        (
+            "uwsgi --http :80 --processes 2 --psgi bin/app.psgi",
+            "uwsgi-psgi",
+            "--processes 2 --die-on-term --psgi {app_dir}/{app}",
+        ),
+    ],
+)
+def test_the_psgi_app_is_that_of_an_option_or_has_the_usual_name(line, server, words, laid):
+    folder = laid({"Procfile": f"web: {line}\n", "app.psgi": "", "bin/app.psgi": ""})
+    found = current_of(folder, ReadingAid()).current
+    assert (found.server, " ".join(found.words).removeprefix("-E development ")) == (server, words)
+
+
+def test_without_a_psgi_app_plackup_is_none_of_this_folder(laid):
+    assert current_of(laid({"Procfile": "web: plackup -s Starman\n"}), ReadingAid()).current is None
+
+
+def test_a_node_app_that_a_dockerfile_lays_at_its_root_is_found_below(laid):
+    folder = laid(
+        {
+            "Dockerfile": 'FROM node:20\nWORKDIR /app\nCOPY server/ .\nCMD ["node", "index.js", "-q"]\n',
+            "server/index.js": "",
+            "server/package.json": "{}",
+        }
+    )
+    assert app_folder(folder, ".") == folder / "server"
+    assert program_of(folder / "server", ".").command == ("{node}", "index.js", "-q")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        ("Makefile", "run:\n\tuvicorn shop:app \\\n\t\t--host 0.0.0.0 \\\n\t\t--workers 4\n", "--workers 4"),
+        ("Makefile", "dev:\n\tuvicorn shop:app --reload\nserver: build\n\t-@uvicorn shop:app\n", ""),
+        ("Makefile", "run:\n\tdocker compose up\nup:\n\tuvicorn shop:app\n", ""),
+        ("GNUmakefile", "dev:\n\tuvicorn shop:app --reload\n", "--reload"),
+        (
+            "justfile",
+            "count := '3'\nserve port=\"80\" *more:\n    @uvicorn shop:app --port {{port}} \\\n"
+            "        --workers {{ count }}\n",
+            "--workers 3",
+        ),
+    ],
+)
+def test_what_make_or_just_starts_is_todays(file, text, command, laid):
+    found = current_of(laid({file: text}), ReadingAid()).current
+    assert (found.source, " ".join(found.words)) == (file, f"{{app}} {command}".strip())
+
+
+RENDER = (
+    "services:\n  - {type: worker, name: w, startCommand: gunicorn work:app}\n"
+    "  - {type: web, name: front, rootDir: front, startCommand: node front.js}\n"
+    "  - {type: web, name: api, startCommand: 'gunicorn shop:app'}\n"
+)
+
+
+def test_of_renders_services_one_of_the_web_at_this_folder_serves(laid):
+    assert current_of(laid({"render.yaml": RENDER}), ReadingAid()).current.target == "shop:app"
+
+
+def test_a_service_of_renders_with_a_root_of_its_own_is_that_folders(laid):
+    folder = laid({"render.yaml": RENDER, "front/front.js": "", "front/package.json": package(start="a")})
+    assert program_of(folder / "front", ".").command == ("{node}", "front.js")

@@ -110,15 +110,50 @@ def test_packages_of_a_lock_are_installed_into_a_copy():
     assert (found.packages, found.is_carried, found.product) == ("package-lock.json", True, "package.json")
 
 
-def test_what_builds_a_program_is_installed_for_that_alone():
+def test_what_builds_a_program_is_installed_and_stays():
     manifest = package(scripts={"build": "tsc", "start": "node dist/web.js"}, devDependencies={"a": "1"})
     found = find({"package.json": manifest, "package-lock.json": "{}"})
-    assert [step[1:3] for step in found.build[:3]] == [
-        ("ci", "--no-audit"),
-        ("run", "build"),
-        ("prune", "--omit=dev"),
-    ]
-    assert "--omit=dev" not in found.build[0]
+    assert [step[1:3] for step in found.build] == [("ci", "--no-audit"), ("run", "build"), ("-R", "-P")]
+    assert "--include=dev" in found.build[0]
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        {"start": "tsx src/shop.ts"},
+        {"start": "tsc && node dist/shop.js"},
+        {"start": "node -r tsx/cjs src/shop.js"},
+        {"start": "node --import=tsx src/shop.js"},
+        {"start": "node node_modules/.bin/tsx src/shop.js"},
+        {"start": "node src/shop.js", "prestart": "tsc"},
+        {"start": "node src/shop.js", "prepare": "husky"},
+        {"start": "node src/shop.js", "postinstall": "prisma generate"},
+    ],
+)
+def test_what_the_start_or_the_installing_needs_of_development_is_installed(scripts):
+    manifest = package(scripts=scripts, devDependencies={"tsx": "4"})
+    there = {"src/shop.js": "", "node_modules/.bin/tsx": "", "package-lock.json": "{}"}
+    assert "--include=dev" in find({"package.json": manifest, **there}).build[0]
+
+
+def test_what_only_development_needs_is_not_installed():
+    scripts = {"start": "node shop.js", "test": "jest"}
+    files = {"package.json": package(scripts=scripts, devDependencies={"jest": "29"}), "shop.js": ""}
+    assert find(files).build == ()
+    files["package.json"] = package(scripts=scripts, dependencies={"a": "1"}, devDependencies={"jest": "29"})
+    assert "--omit=dev" in find(files).build[0]
+
+
+@pytest.mark.parametrize("lock", ["pnpm-lock.yaml", "yarn.lock", "readme"])
+def test_a_file_that_is_still_to_be_built_beside_packages_is_refused(lock):
+    manifest = package(scripts={"build": "tsc", "start": "node dist/shop.js"}, dependencies={"a": "1"})
+    files = {"package.json": manifest, lock: "", "node_modules/a/index.js": ""}
+    with pytest.raises(
+        UsageError, match=r"starts `dist/shop.js`, which is not there; Prony builds nothing"
+    ) as no:
+        find(files)
+    assert "npm run build" in (no.value.hint or "")
+    assert find({**files, "dist/shop.js": ""}).packages == "node_modules, as it is"
 
 
 def test_packages_that_nothing_locks_are_used_as_they_lie_there():
@@ -376,3 +411,137 @@ def test_a_command_of_which_nothing_is_here_is_named():
         UsageError, match=r"`ExecStart` in tea.service is `/usr/bin/starman bin/web.psgi`, of which"
     ):
         find_program(".", folder(files))
+
+
+@pytest.mark.parametrize(
+    ("files", "left_out"),
+    [
+        (
+            {
+                "compose.yaml": (
+                    "services:\n  web: {command: node a.js, environment: {URL: x}, env_file: [live.env]}\n"
+                )
+            },
+            (
+                "its variables, which are of its network: URL",
+                "the variables in live.env: --env-file live.env",
+            ),
+        ),
+        (
+            {"Dockerfile": 'ENV API_TOKEN=x KEY=$HOME PORT=80\nCMD ["node", "a.js"]'},
+            ("`API_TOKEN`, `KEY`: --env NAME=value passes a variable",),
+        ),
+        (
+            {
+                "Dockerfile": 'WORKDIR /srv\nENTRYPOINT ["/srv/e.sh"]\nCMD ["node", "a.js"]',
+                "e.sh": '#!/bin/sh\nexec "$@"',
+            },
+            ("`/srv/e.sh`, which is not run",),
+        ),
+        (
+            {"Procfile": "web: ./go.sh", "go.sh": "#!/bin/sh\nnode migrate.js\nnode a.js\n"},
+            ("the rest of go.sh",),
+        ),
+        *(
+            (
+                {"Dockerfile": f"CMD {json.dumps(text.split())}"},
+                (f"`CMD` in Dockerfile: `{text}`, which Prony does not start",),
+            )
+            for text in ("pm2-runtime a.js -i 4", "bun run a.js", "rr serve", "frankenphp run", "air")
+        ),
+    ],
+)
+def test_what_of_a_programs_start_is_not_taken_over_is_named(files, left_out):
+    found = find({"package.json": package(scripts={"start": "node a.js"}), "a.js": "", **files})
+    assert (found.command, found.left_out) == (("{node}", "a.js"), left_out)
+
+
+def test_the_variables_of_an_image_whose_command_is_not_started_are_the_programs():
+    image = 'ENV SITE=a API_KEY=b\nCMD ["pm2-runtime", "a.js"]'
+    found = find({"Dockerfile": image, "package.json": package(scripts={"start": "node a.js"}), "a.js": ""})
+    assert found.environment == {"NODE_ENV": "production", "SITE": "a"}
+    assert found.left_out[-1] == "`API_KEY`: --env NAME=value passes a variable"
+
+
+def test_variables_beside_a_program_are_offered_unless_they_are_named_already():
+    files = {"package.json": package(scripts={"start": "node a.js"}), "a.js": "", ".env": "A=1\nexport B=2\n"}
+    assert find(files).offered == ("A", "B")
+    compose = "services: {web: {command: node a.js, env_file: .env}}"
+    assert find({**files, "compose.yaml": compose}).offered == ()
+
+
+@pytest.mark.parametrize(
+    ("build", "package"),
+    [
+        ("go build -o /usr/local/bin/shop .", "."),
+        ("go build -o /bin/shop ./cmd/web", "./cmd/web"),
+        ("go install ./cmd/shop", "./cmd/shop"),
+        ("go build -o /out ./cmd/web\nCOPY --from=build /out /bin/shop", "./cmd/web"),
+    ],
+)
+def test_a_go_program_on_the_path_keeps_its_words(build, package):
+    files = {
+        "go.mod": "module m",
+        "cmd/web/main.go": GO,
+        "cmd/shop/main.go": GO,
+        "Dockerfile": f'RUN {build}\nCMD ["shop", "serve", "--workers", "4"]',
+    }
+    if package == ".":
+        files["main.go"] = GO
+    if "COPY" in build:
+        del files["cmd/shop/main.go"]
+    found = find(files)
+    assert found.command == ("{build}/server", "serve", "--workers", "4")
+    assert found.build[0][-1] == package
+    assert found.left_out == ()
+
+
+def test_a_program_that_is_not_the_modules_is_not_started_by_its_words():
+    files = {"go.mod": "module m", "main.go": GO, "Dockerfile": 'CMD ["other", "-x"]'}
+    found = find(files)
+    assert found.command == ("{build}/server",)
+    assert found.left_out == ("`CMD` in Dockerfile: `other -x`, which Prony does not start",)
+
+
+RAILS = {
+    "config.ru": "run App",
+    "bin/rails": "",
+    "bin/docker-entrypoint": '#!/bin/bash -e\nexec "${@}"\n',
+    "Dockerfile": (
+        "FROM ruby\nWORKDIR /rails\nENV RAILS_ENV=production\nCOPY . .\n"
+        'ENTRYPOINT ["/rails/bin/docker-entrypoint"]\nCMD ["./bin/thrust", "bin/rails", "server"]'
+    ),
+}
+
+
+def test_rails_behind_its_proxy_is_started_without_it():
+    found = find(RAILS)
+    assert " ".join(found.command) == "{app_dir}/bin/rails server -b {host} -p {port}"
+    assert found.environment == {"RAILS_ENV": "production"}
+    assert found.left_out[-1] == "`./bin/thrust`, the proxy before it, which is not started"
+
+
+def test_puma_in_the_place_of_what_is_not_known_has_the_variables_of_the_image():
+    files = {**RAILS, "Dockerfile": 'ENV RAILS_ENV=production\nCMD ["foreman", "start"]'}
+    assert find(files).environment == {"RAILS_ENV": "production"}
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("pnpm --filter api start", "{npm} --prefix apps/api run --silent start"),
+        ("pnpm --filter=@shop/web run start", "{npm} --prefix web run --silent start"),
+        ("pnpm -C apps/api start", "{npm} --prefix apps/api run --silent start"),
+        ("yarn workspace api start", "{npm} --prefix apps/api run --silent start"),
+        ("yarn start", "{npm} run --silent start"),
+        ("pnpm --filter none start", "{program} --filter none start"),
+    ],
+)
+def test_the_script_of_one_package_of_several_is_run_in_its_folder(line, command):
+    files = {
+        "Procfile": f"web: {line}",
+        "package.json": package(name="all"),
+        "apps/api/package.json": package(name="api"),
+        "web/package.json": package(name="@shop/web"),
+    }
+    assert " ".join(find(files).command) == command

@@ -507,6 +507,8 @@ class _Reading:
         self._configured(server)
         if server.entry == "uwsgi":
             return self._of_uwsgi()
+        if server.entry in OF_PLACK.values() and self._has_psgi():
+            self.kept.append(_PSGI_APP)
         if _PSGI_APP in self.kept:
             return self._of_plack()
         if not self.target and server.entry != "gunicorn":
@@ -651,8 +653,17 @@ class _Reading:
         closing = ("--add-header", "Connection: close") if http == "http-socket" else ()
         kept = said.get("--http-keepalive")
         said["http"] = {"http": "router" if kept is None else "router-keepalive"}.get(http, http)
-        self.kept = [*self.kept, *([] if "--die-on-term" in said else ["--die-on-term"]), "--wsgi", "{app}"]
-        return self._made(self.written.source, "uwsgi", (f"--{http}", "{host}:{port}", *closing))
+        is_perl = "--psgi" in said
+        plugin = ("--plugin", "http,psgi" if http == "http" else "psgi") if is_perl else ()
+        app = ("--psgi", _PSGI_APP) if is_perl else ("--wsgi", "{app}")
+        self.kept = [*self.kept, *([] if "--die-on-term" in said else ["--die-on-term"]), *app]
+        bind = (*plugin, f"--{http}", "{host}:{port}", *closing)
+        return self._made(self.written.source, "uwsgi-psgi" if is_perl else "uwsgi", bind)
+
+    def _has_psgi(self) -> bool:
+        """Return whether the app is named by an option, or by none and has the usual name."""
+        named = self.options.get("--app", "app.psgi")
+        return _PSGI_APP not in self.kept and named.endswith(".psgi") and self.folder.read(named) is not None
 
     def _of_plack(self) -> Current | None:
         """*Source*: Plack::Runner: `plackup` takes the environment `development`, where none is named."""

@@ -8,6 +8,7 @@
 
 import re
 from collections.abc import Iterator
+from posixpath import basename, normpath
 
 from prony.catalog.discover.images import DOCKERFILES
 from prony.catalog.discover.sources import Folder, Program
@@ -22,7 +23,9 @@ _COMMANDS = "cmd"
 _NO_COMMANDS = ("vendor", "testdata", "internal", "pkg", "examples", "tools", "scripts", "test", "docs")
 # What the command that serves is called among others, such as one that migrates tables.
 _SERVING = ("server", "serve", "web", "api", "app", "http")
-_BUILT = re.compile(r"\bgo[ \t]+(?:build|install|run)\b[^\n;&|]*?[ \t]\./(?P<path>[\w./-]+)")
+_BUILT = re.compile(r"\bgo[ \t]+(?:build|install|run)\b(?P<words>[^\n;&|]*)")
+_MODULE = re.compile(r"^module[ \t]+(\S+)", re.MULTILINE)
+_CARRIED = re.compile(r"^COPY[ \t]+--from=.*[ \t](\S+)", re.MULTILINE)
 
 
 def go_program(folder: Folder, typed: str, started: str = "") -> Program:
@@ -57,11 +60,23 @@ def is_main_package(folder: Folder, path: str) -> bool:
     return any(map(_PACKAGE.search, texts)) and any(map(_MAIN.search, texts))
 
 
+def is_binary(folder: Folder, name: str) -> bool:
+    """Return whether the module's program, or one of them, is called ``name`` where it runs."""
+    texts = [folder.read(file) or "" for file in DOCKERFILES]
+    carried = [path for text in texts for path in _CARRIED.findall(text)]
+    paths = [*carried, *_command_packages(folder), *_MODULE.findall(folder.read("go.mod") or "")]
+    return name in {*map(basename, paths), *(binary for binary, _ in _built_packages(folder))}
+
+
 def _only_package(folder: Folder, started: str) -> str:
+    as_built = [path for name, path in _built_packages(folder) if name == started]
+    if started and as_built and is_main_package(folder, as_built[0]):
+        return as_built[0]
     if is_main_package(folder, ""):
         return ""
     found = list(_command_packages(folder)) or list(_other_packages(folder))
-    built = [path for path in _built_packages(folder) if is_main_package(folder, path)]
+    built = [path for _, path in _built_packages(folder) if path and is_main_package(folder, path)]
+    built = list(dict.fromkeys(built))
     named_so = [path for path in found if path.rpartition("/")[2] == started]
     serving = [path for path in found if path.rpartition("/")[2] in _SERVING]
     for named in (found, named_so, built, serving):
@@ -92,12 +107,22 @@ def _other_packages(folder: Folder) -> Iterator[str]:
             yield from (path for path in paths if is_main_package(folder, path))
 
 
-def _built_packages(folder: Folder) -> list[str]:
-    """Return the packages that a Dockerfile or a Makefile builds or runs, each once."""
+def _built_packages(folder: Folder) -> list[tuple[str, str]]:
+    """Return what a Dockerfile or a Makefile builds or runs: the program's name, or empty, and the package.
+
+    *Source*: go help build: without `-o` the program has its package's name.
+    """
     texts = (folder.read(name) or "" for name in (*DOCKERFILES, "Makefile"))
-    paths = (match["path"] for text in texts for match in _BUILT.finditer(text.replace("\\\n", " ")))
-    folders = (path.rpartition("/")[0] if path.endswith(".go") else path.strip("/") for path in paths)
-    return list(dict.fromkeys(path for path in folders if ".." not in path.split("/")))
+    lines = (match["words"].split() for text in texts for match in _BUILT.finditer(text.replace("\\\n", " ")))
+    return [one for one in map(_built_by, lines) if ".." not in one[1].split("/")]
+
+
+def _built_by(words: list[str]) -> tuple[str, str]:
+    at = words.index("-o") + 1 if "-o" in words else len(words)
+    out = words[at].strip("\"'") if words[at:] else ""
+    said = next((word for k, word in enumerate(words) if k != at and word.startswith("./")), ".")
+    path = normpath(said.rpartition("/")[0] if said.endswith(".go") else said).removeprefix(".")
+    return basename(out) or basename(path), path
 
 
 def _is_source(name: str) -> bool:

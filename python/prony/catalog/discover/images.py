@@ -23,6 +23,12 @@ DOCKERFILES = (
 
 _VARIABLE = re.compile(r"\$\{?(\w+)(?::-[^}]*)?\}?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+# *Source*: the Dockerfiles of Docker's images of PHP and of FrankenPHP: CMD.
+_OWN = {
+    r"(?:\S*/)?php:\S*fpm\S*": "php-fpm",
+    r"(?:\S*/)?php:\S*apache\S*": "apache2-foreground",
+    r"(?:\S*/)?frankenphp(?::\S*)?": "frankenphp run --config /etc/caddy/Caddyfile",
+}
 # No image has more; one that copies from itself has each twice.
 _MOST_COPIED, _LONGEST, _LONGEST_VALUE = 500, 20_000, 300
 
@@ -41,10 +47,12 @@ class _Copied:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What the last stage has. ``base``: the folder in which it works, or empty. ``entry`` and ``command``:
-    as they are written; ``arguments``: of the build; ``environment``: what is set when it runs.
+    """What the last stage has. ``origin``: the image that it begins with. ``base``: the folder in which it
+    works, or empty. ``entry`` and ``command``: as they are written; ``arguments``: of the build;
+    ``environment``: what is set when it runs.
     """
 
+    origin: str = ""
     base: str = ""
     entry: str = ""
     command: str = ""
@@ -65,7 +73,11 @@ class Image:
         return next(iter(found)) if len(found) == 1 and found != {"."} else ""
 
     def starts(self, command: str) -> str:
-        """Return what starts with ``command`` in the place of its own, as a shell reads it."""
+        """Return what starts with ``command`` in the place of its own, as a shell reads it; without any of
+        its own, what its origin starts, as far as that is known.
+        """
+        if not (self.entry or command):
+            return own_command(self.origin)
         if self.entry and exec_form(self.entry) is None:
             return self.entry  # that a shell reads gets no command
         return " ".join(filter(None, (as_text(self.entry), command)))
@@ -77,10 +89,20 @@ class Image:
         return normpath(join("/", self.base, filled))
 
 
-def read_image(read: Read, name: str) -> Image | None:
-    """Return the image of the Dockerfile ``name``, built from the folder of ``read``; None without one.
+def own_command(image: str) -> str:
+    """Return what an image of Docker's starts by itself; empty: it is not known.
 
-    *Source*: Dockerfile reference; of several stages the last is built.
+    >>> own_command("docker.io/library/php:8.3-fpm-alpine")
+    'php-fpm'
+    """
+    return next((command for named, command in _OWN.items() if re.fullmatch(named, image)), "")
+
+
+def read_image(read: Read, name: str, target: str = "") -> Image | None:
+    """Return the image of the Dockerfile ``name``, built from the folder of ``read``; None without one.
+    ``target``: the stage that is built; empty: the last.
+
+    *Source*: Dockerfile reference.
     """
     text = read(name)
     if not text:
@@ -92,10 +114,11 @@ def read_image(read: Read, name: str) -> Image | None:
         if keyword == "FROM":
             origin, *more = [word for word in rest.split() if not word.startswith("--")] or [""]
             name = more[-1].lower() if len(more) == 2 else str(len(stages) - ("" in stages))
-            stages[name] = replace(stages.get(origin.lower(), Image()), arguments=image.arguments)
+            begun = stages.get(origin.lower(), Image(origin=origin))
+            stages[name] = replace(begun, arguments=image.arguments)
         else:
             stages[name] = _after(image, keyword, rest, stages, read)
-    return stages.get(name)
+    return stages.get(target.lower() or name, stages.get(name))
 
 
 def _after(image: Image, keyword: str, rest: str, stages: Mapping[str, Image], read: Read) -> Image:

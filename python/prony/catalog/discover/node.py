@@ -10,6 +10,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import NoReturn
 
 from prony.catalog.discover.addresses import PLAIN, with_address
 from prony.catalog.discover.sources import Folder, Program
@@ -24,7 +25,7 @@ _MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "s
 _WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--env-file")
 _EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
 # *Source*: npm documentation, Scripts, Life Cycle Scripts.
-_MAKING = ("build", "prestart", "prepare", "postinstall", "install", "preinstall")
+_MAKING = ("build", "prepare", "postinstall", "install", "preinstall")
 
 
 def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> Program:
@@ -38,11 +39,13 @@ def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> P
     """
     manifest = _manifest(folder)
     command, source = (started or ("{node}", typed), typed) if typed else _start(folder, manifest)
-    _refuse_without_file(folder, manifest, command, source)
     uses_npm = command[0] == "{npm}"
     lock = next((name for name in _LOCKS if folder.has(name)), "")
-    has_own, needs = folder.has("node_modules"), _needs_packages(manifest)
+    has_own, with_dev = folder.has("node_modules"), _needs_dev(manifest, command)
+    needs = _needs_packages(manifest, with_dev=with_dev)
     is_built = (bool(lock) or not has_own) and (needs or "build" in _scripts(manifest))
+    if (file := _missing_file(folder, command)) and not (is_built and _makes(manifest)):
+        _refuse_without(file, source, manifest)
     if is_built and not lock:
         _refuse_other_locks(folder)
     newest = "package.json, the newest that it allows: nothing locks them"
@@ -53,7 +56,7 @@ def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> P
         source=source,
         command=command,
         tools=NPM_TOOLS if uses_npm or is_built else _NODE,
-        build=tuple(_build(manifest, "ci" if lock else "install")) if is_built else (),
+        build=tuple(_build(manifest, "ci" if lock else "install", with_dev=with_dev)) if is_built else (),
         product="package.json" if is_built else "",
         is_carried=is_built,
         packages=(lock or newest) if is_built else there,
@@ -70,6 +73,11 @@ def is_node(folder: Folder) -> bool:
     manifest = _manifest(folder)
     files = ("server.js", str(manifest.get("main") or "index.js"))
     return "start" in _scripts(manifest) or any(map(folder.has, files))
+
+
+def package_name(folder: Folder, place: str) -> str:
+    """Return the name of the package in a folder below; empty: it has none."""
+    return str(_manifest(folder.below(place)).get("name") or "")
 
 
 def _manifest(folder: Folder) -> Mapping[str, object]:
@@ -91,7 +99,7 @@ def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, .
     is_apart = "start:prod" in scripts and "start:prod" not in scripts.get("start", "")
     name = "start:prod" if is_apart else "start"
     if name in scripts:
-        return _of_script(scripts[name], name), f"`scripts.{name}` in package.json"
+        return _of_script(scripts, name), f"`scripts.{name}` in package.json"
     if folder.has("server.js"):
         return ("{node}", "server.js"), "server.js"
     main = manifest.get("main")
@@ -105,11 +113,12 @@ def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, .
     )
 
 
-def _of_script(script: str, name: str) -> tuple[str, ...]:
+def _of_script(scripts: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Return a script's words at Prony's address: where it only starts Node.js, or a package's tool with an
-    address of its own; else npm, which runs it by a shell.
+    address of its own; else npm, which runs it by a shell, and the one before it.
     """
-    words = shlex.split(script) if PLAIN.fullmatch(script) else []
+    is_plain = PLAIN.fullmatch(scripts[name]) and f"pre{name}" not in scripts
+    words = shlex.split(scripts[name]) if is_plain else []
     placed = with_address(words)
     if words[:1] and words[0] in ("node", "nodejs"):
         return ("{node}", *placed[1:])
@@ -118,31 +127,38 @@ def _of_script(script: str, name: str) -> tuple[str, ...]:
     return ("{npm}", "start", "--silent") if name == "start" else ("{npm}", "run", "--silent", name)
 
 
-def _refuse_without_file(
-    folder: Folder, manifest: Mapping[str, object], command: tuple[str, ...], source: str
-) -> None:
-    """Refuse a program whose file is not there, and which no script of ``package.json`` makes.
-
-    *Errors*: UsageError with the file.
-    """
+def _missing_file(folder: Folder, command: tuple[str, ...]) -> str:
+    """Return the file that Node.js is started with, if it is not there; else empty."""
     words = [word for before, word in pairwise(command) if before not in _WITH_VALUE]
     file = next((word for word in words if not word.startswith("-")), "")
     ends = ("", ".js", ".cjs", ".mjs", "/index.js", "/package.json")
     if command[0] != "{node}" or not file or set("{}") & set(file) or set(_EVALUATED) & set(command):
-        return
-    if not any(folder.has(f"{file}{end}") for end in ends) and not set(_MAKING) & _scripts(manifest).keys():
+        return ""
+    return "" if any(folder.has(f"{file}{end}") for end in ends) else file
+
+
+def _refuse_without(file: str, source: str, manifest: Mapping[str, object]) -> NoReturn:
+    """*Errors*: UsageError with the file, and what would make it."""
+    starts = f"{source} starts `{file}`, which is not there"
+    if "build" in _scripts(manifest):
         raise UsageError(
-            f"{source} starts `{file}`, which is not there, and no script `build` of package.json makes it",
-            hint="build it where the app is; or name what builds it in package.json, as `scripts.build`",
+            f"{starts}; Prony builds nothing with the `node_modules` that lies there",
+            hint="build it where the app is: npm run build, or that of yarn or pnpm",
         )
+    raise UsageError(
+        f"{starts}, and no script `build` of package.json makes it",
+        hint="build it where the app is; or name what builds it in package.json, as `scripts.build`",
+    )
 
 
-def _build(manifest: Mapping[str, object], by: str) -> list[tuple[str, ...]]:
+def _makes(manifest: Mapping[str, object]) -> bool:
+    return bool(set(_MAKING) & _scripts(manifest).keys())
+
+
+def _build(manifest: Mapping[str, object], by: str, *, with_dev: bool) -> list[tuple[str, ...]]:
     quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
-    makes = "build" in _scripts(manifest)
-    # What builds it is often needed for that alone.
-    packages = ("{npm}", by, *quiet, *(() if makes else ("--omit=dev",)))
-    made = (("{npm}", "run", "build"), ("{npm}", "prune", "--omit=dev", *quiet)) if makes else ()
+    packages = ("{npm}", by, *quiet, "--include=dev" if with_dev else "--omit=dev")
+    made = (("{npm}", "run", "build"),) if "build" in _scripts(manifest) else ()
     return [packages, *made, ("{cp}", "-R", "-P", "{source}/.", "{build}")]
 
 
@@ -155,8 +171,18 @@ def _refuse_other_locks(folder: Folder) -> None:
         )
 
 
-def _needs_packages(manifest: Mapping[str, object]) -> bool:
-    return any(manifest.get(name) for name in ("dependencies", "optionalDependencies", "workspaces"))
+def _needs_packages(manifest: Mapping[str, object], *, with_dev: bool) -> bool:
+    kinds = ("dependencies", "optionalDependencies", "workspaces", *["devDependencies"] * with_dev)
+    return any(manifest.get(name) for name in kinds)
+
+
+def _needs_dev(manifest: Mapping[str, object], command: tuple[str, ...]) -> bool:
+    """Return whether what is for development must be there: a script that npm runs may start any of it."""
+    found = manifest.get("devDependencies")
+    names = ("node_modules", *(found if isinstance(found, dict) else ()))
+    words = [word.rpartition("=")[2] for word in command]
+    is_named = any(f"{word}/".startswith((f"{name}/", f"./{name}/")) for word in words for name in names)
+    return is_named or command[0] != "{node}" or _makes(manifest)
 
 
 def _scripts(manifest: Mapping[str, object]) -> Mapping[str, str]:

@@ -18,11 +18,16 @@ PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
 _ROOTS = ("public", "web", "")
 
 # *Source*: Docker's images of PHP; Heroku documentation, Customizing Web Server and Runtime Settings for PHP.
-_POOL = re.compile(r"(?:\S*/)?(?:php-fpm[\d.]*|heroku-php-(?:apache2|nginx))(?:\s(?P<words>.*))?")
+_POOL = re.compile(
+    r"(?:\S*/)?(?:php-fpm[\d.]*|apache2-foreground|heroku-php-(?:apache2|nginx))(?:\s(?P<words>.*))?"
+)
+# Where Docker's images of PHP have the pages.
+_SERVED = "/var/www/html"
 
 
 def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
-    """Return the page that PHP-FPM serves, and where what starts that stands; both empty: nothing does.
+    """Return the page that PHP-FPM serves, or PHP in Apache, and in words what Prony starts for it; both
+    empty: nothing does.
 
     *Errors*: UsageError when it needs packages that are not there.
     """
@@ -30,13 +35,30 @@ def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
         match = _POOL.fullmatch(one.text.strip())
         if match is None:
             continue
-        said = [word.strip("/") for word in (match["words"] or "").split() if not word.startswith("-")]
-        roots = (*said[-1:], *_roots(folder)) if "heroku" in match[0] else _roots(folder)
-        pages = (f"{root}/index.php" if root else "index.php" for root in roots)
+        pages = (f"{root}/index.php" if root else "index.php" for root in _served(match, one, folder))
         if page := next(filter(folder.has, pages), ""):
             _refuse_without_packages(folder)
-            return page, one.source
+            is_apache = "apache2-foreground" in match[0]
+            starts = "starts PHP in Apache, which Prony does not" if is_apache else "starts PHP-FPM"
+            place = "in its place `{}` on PHP-FPM" if is_apache else "the first is `{}` on it"
+            return page, f"{one.source} {starts}: {place.format(page)}, behind nginx{_left_out(one)}"
     return "", ""
+
+
+def _left_out(written: Written) -> str:
+    names = ", ".join(written.environment)
+    said = (*((f"its variables {names}: --env NAME=value passes one",) if names else ()), *written.remarks)
+    return f"; left out: {', '.join(said)}" if said else ""
+
+
+def _served(match: re.Match[str], written: Written, folder: Folder) -> Iterator[str]:
+    """Yield the folders that may be served, the likeliest first."""
+    said = [word.strip("/") for word in (match["words"] or "").split() if not word.startswith("-")]
+    if "heroku" in match[0]:
+        yield from said[-1:]
+    there = [written.placed(f"{_SERVED}{inner}") for inner in ("/public", "")]
+    yield from (path.removeprefix(".") for path in there if not path.startswith("/"))
+    yield from _roots(folder)
 
 
 def is_php(folder: Folder) -> bool:

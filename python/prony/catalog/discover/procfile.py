@@ -17,10 +17,10 @@ from prony.catalog.discover.addresses import PLAIN, at_our_address
 from prony.catalog.discover.current import NOT_PASSED, VARIABLE
 from prony.catalog.discover.go import go_program
 from prony.catalog.discover.images import assignments
-from prony.catalog.discover.node import node_program
+from prony.catalog.discover.node import node_program, package_name
 from prony.catalog.discover.php import PHP_TOOLS
 from prony.catalog.discover.sources import Folder, Program
-from prony.catalog.discover.written import Written
+from prony.catalog.discover.written import Written, places_below
 from prony.core.errors import UsageError
 
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")
@@ -32,6 +32,7 @@ RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
 _INSIDE = ("bundle", "carton")
 # They start the same scripts.
 _LIKE_NPM = ("yarn", "pnpm")
+_OF_PACKAGE = ("--filter", "-F", "--dir", "-C", "workspace", "--cwd")
 _OWN_SERVERS = ("daemon", "prefork")
 _ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 # As platforms set them.
@@ -52,8 +53,19 @@ def program_of_process(folder: Folder, written: Written) -> Program:
     written = plainly(written)
     words = _words(folder, written)
     found = _by_shell(written) if words is None else _by_words(folder, source, words)
-    passed = {name: value for name, value in written.environment.items() if _is_passed(name, value)}
-    return replace(found, environment={**found.environment, **passed})
+    return as_started_by(found, written)
+
+
+def as_started_by(found: Program, written: Written) -> Program:
+    """Return a program with the variables that the place of a command sets, and with what of that place is
+    not taken over.
+    """
+    given = {name: value for name, value in written.environment.items() if name not in NOT_PASSED}
+    passed = {name: value for name, value in given.items() if _is_passed(name, value)}
+    kept_back = ", ".join(f"`{name}`" for name in given if name not in passed)
+    said = (f"{kept_back}: --env NAME=value passes a variable",) if kept_back else ()
+    left_out = (*found.left_out, *written.remarks, *said)
+    return replace(found, environment={**found.environment, **passed}, left_out=left_out)
 
 
 def plainly(written: Written) -> Written:
@@ -78,7 +90,7 @@ def plainly(written: Written) -> Written:
 
 
 def _is_passed(name: str, value: str) -> bool:
-    return name not in NOT_PASSED and not is_secret(name) and not set("${}") & set(value)
+    return not is_secret(name) and not set("${}") & set(value)
 
 
 def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
@@ -140,10 +152,40 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
     if not words:
         return None
     if words[0] in _LIKE_NPM:
-        words = ["npm", "run", "--silent", *words[2 if words[1:2] == ["run"] else 1 :]]
+        words = _by_npm(folder, words)
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
     return placed if all(map(PLAIN.fullmatch, plain)) else None
+
+
+def _by_npm(folder: Folder, words: list[str]) -> list[str]:
+    """Return the words by which npm runs the same script, also that of one package of several; those of a
+    package that is not here as they are.
+
+    *Source*: pnpm documentation, Filtering; Yarn documentation, yarn workspace.
+    """
+    option, equals, value = words[1].partition("=") if words[1:] else ("", "", "")
+    rest = [option, value, *words[2:]] if equals else words[1:]
+    there: list[str] = []
+    if rest[:1] and rest[0] in _OF_PACKAGE:
+        place = _package(folder, *rest[1:2])
+        if not place:
+            return words
+        there, rest = ["--prefix", place], rest[2:]
+    return ["npm", *there, "run", "--silent", *(rest[1:] if rest[:1] == ["run"] else rest)]
+
+
+def _package(folder: Folder, name: str = "") -> str:
+    """Return the folder of the package of this name, or path; empty: it is not here."""
+    if (
+        name
+        and not name.startswith("/")
+        and ".." not in name.split("/")
+        and folder.has(f"{name}/package.json")
+    ):
+        return normpath(name)
+    places = places_below(folder, ("node_modules",))
+    return next((place for place in places if package_name(folder, place) == name), "")
 
 
 def _here(folder: Folder, written: Written, word: str, before: str) -> str:

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from prony.catalog.discover.current import TYPED
-from prony.catalog.discover.go import go_program, is_main_package
+from prony.catalog.discover.go import go_program, is_binary, is_main_package
 from prony.catalog.discover.node import is_node, node_program
 from prony.catalog.discover.php import is_php, php_program
-from prony.catalog.discover.procfile import RUBY, plainly, program_of_process
+from prony.catalog.discover.procfile import RUBY, as_started_by, plainly, program_of_process
 from prony.catalog.discover.sources import Folder, Program
+from prony.catalog.discover.variables import names_of_env_file
 from prony.catalog.discover.written import (
     Written,
     lines_of_script,
@@ -71,9 +72,14 @@ def find_program(
     path = _normal(typed)
     if typed.startswith("/") or ".." in typed.split("/"):
         return None
-    if not path:
-        return program_of_process(folder, Written(TYPED, command)) if command else _of_folder(folder, above)
-    return _of_path(path, folder) if folder.has(path) else None
+    if path:
+        found = _of_path(path, folder) if folder.has(path) else None
+    elif command:
+        found = program_of_process(folder, Written(TYPED, command))
+    else:
+        found = _of_folder(folder, above)
+    is_named = found is None or any("--env-file" in one for one in found.left_out)
+    return found if found is None or is_named else replace(found, offered=names_of_env_file(folder.read))
 
 
 def _of_path(path: str, folder: Folder) -> Program | None:
@@ -110,10 +116,15 @@ _NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "scripts", "examp
 
 def is_program(folder: Folder) -> bool:
     """Return whether a folder says how a program is started that listens on a port itself."""
+    return describes_program(folder) or any(
+        _names_program(one, folder) for one in _expanded(folder, written_commands(folder))
+    )
+
+
+def describes_program(folder: Folder) -> bool:
+    """Return whether a folder has a program's own files, whatever starts it elsewhere."""
     has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
-    if has_own or is_php(folder) or is_node(folder):
-        return True
-    return any(_names_program(one, folder) for one in _expanded(folder, written_commands(folder)))
+    return has_own or is_php(folder) or is_node(folder)
 
 
 def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
@@ -121,9 +132,20 @@ def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
     what another language serves.
     """
     written = [*written_commands(folder), *above]
-    process = next((one for one in _expanded(folder, written) if _names_program(one, folder)), None)
-    if process is not None:
-        return program_of_process(folder, process)
+    expanded = list(_expanded(folder, written))
+    at = next((k for k, one in enumerate(expanded) if _names_program(one, folder)), len(expanded))
+    passed_over = tuple(f"{one.source}: `{one.text}`, which Prony does not start" for one in written[:at])
+    if expanded[at:]:
+        found = program_of_process(folder, expanded[at])
+    else:
+        # What it is started in has its variables, whatever starts it there.
+        around = written[0] if written else Written("", "")
+        found = as_started_by(_of_files(folder, written), around)
+    return replace(found, left_out=(*dict.fromkeys(passed_over), *found.left_out))
+
+
+def _of_files(folder: Folder, written: Sequence[Written]) -> Program:
+    """Return what the folder's files describe beside the commands, of which none is ``written`` for it."""
     if folder.has("go.mod"):
         return go_program(folder, "")
     if is_php(folder):
@@ -147,8 +169,11 @@ def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
     """Yield each command; of one that starts a shell's script of the folder, what that ends with."""
     for one in written:
         last = next(lines_of_script(folder.read, one), None)
-        is_exec = last is not None and last.text.startswith("exec ")
-        yield replace(last, text=last.text.removeprefix("exec ")) if last and is_exec else one
+        text = last.text.removeprefix("exec ") if last else ""
+        is_last = last is not None and (
+            text != last.text or (not text.endswith("&") and _names_program(Written("", text), folder))
+        )
+        yield replace(last, text=text) if last and is_last else one
 
 
 # What the other files start that describe a folder, and Prony can start.
@@ -171,7 +196,8 @@ _STARTED = (
 def _names_program(written: Written, folder: Folder) -> bool:
     """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
     first, *rest = plainly(written).text.split(maxsplit=2) or [""]
-    is_path = "/" in first and (folder.has("go.mod") or rest[:1] in (["daemon"], ["prefork"]))
+    is_built = folder.has("go.mod") and ("/" in first or is_binary(folder, first))
+    is_path = is_built or ("/" in first and rest[:1] in (["daemon"], ["prefork"]))
     return is_path or first.rpartition("/")[2] in _STARTED or written.source.endswith("in Procfile")
 
 

@@ -60,6 +60,7 @@ _PLACK = ServerCommand(
     flags=options_named("daemonize preload-app disable-keepalive disable-proctitle"),
     replaced=options_named("listen host port socket daemonize daemon pid user group server"),
     logs=options_named("access-log error-log"),
+    app=options_named("app"),
 )
 
 # *Source*: each server's manual on its command's options; gunicorn/config.py, uvicorn/main.py, hypercorn/
@@ -164,7 +165,7 @@ SERVERS: Mapping[str, ServerCommand] = {
             "chmod-socket chown-socket pidfile pidfile2 safe-pidfile daemonize daemonize2 logto logto2 uid "
             "gid home virtualenv venv pyhome plugin plugins stats stats-server http-to chdir"
         ),
-        app=options_named("wsgi wsgi-file callable mount manage-script-name"),
+        app=options_named("wsgi wsgi-file psgi callable mount manage-script-name"),
         configuration=("--ini", ""),
         variables={
             "UWSGI_PROCESSES": "--processes",

@@ -150,7 +150,8 @@ class Program:
     programs, by where they may be. ``build``: commands that run in a copy of the folder; ``product``: the
     file that they leave in ``{build}``. ``is_carried``: it works in ``{build}``, a copy of the whole folder;
     else in the folder. ``packages``: the file that says what is installed, or empty. ``debian``: the packages
-    that have the tools.
+    that have the tools. ``left_out``: what of the place that starts it is not taken over, each in words;
+    ``offered``: the names of the variables in `.env` beside it, which are not passed on.
     """
 
     name: str
@@ -164,3 +165,5 @@ class Program:
     packages: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     debian: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()

@@ -16,7 +16,15 @@ from dataclasses import dataclass, field, replace
 from posixpath import basename, join, normpath
 
 from prony.catalog.discover.configuration import yaml_document
-from prony.catalog.discover.images import DOCKERFILES, Image, as_text, assignments, read_image, shell_text
+from prony.catalog.discover.images import (
+    DOCKERFILES,
+    Image,
+    as_text,
+    assignments,
+    own_command,
+    read_image,
+    shell_text,
+)
 from prony.catalog.discover.scripts import served_by
 from prony.catalog.discover.sources import Folder, Read, Sources
 from prony.core.errors import UsageError
@@ -88,6 +96,7 @@ def written_commands(folder: Folder) -> list[Written]:
         *composed(folder.read, "."),
         *_of_units(folder),
         *_of_platforms(folder.read),
+        *_of_render(folder.read, "."),
         *_of_makefile(folder.read),
         *_of_main(folder.read),
     )
@@ -100,6 +109,8 @@ _SHELL = re.compile(r"#!.*sh\b")
 # A script of an image's that ends with what it was given.
 _HANDS_ON = re.compile(r"""^[ \t]*exec[ \t][^\n]*"?\$\{?@\}?"?\s*\Z""", re.MULTILINE)
 _EXPORTED = re.compile(r"^[ \t]*(?P<export>export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?P<value>\S.*)$")
+# What answers before it, and passes requests on. *Source*: README of Thruster.
+_PROXIES = ("thrust",)
 # *Source*: README of tini and of dumb-init; the images `node` and `php` of Docker.
 _BEFORE = ("exec", "command", "env")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
@@ -161,9 +172,11 @@ def _unwrapped(read: Read, written: Written) -> Written:
         words = rest.split(" ")
         at = next((k for k, word in enumerate(words) if word[:1] != "-"), len(words))
         return _unwrapped(read, replace(written, text=" ".join(words[at:]))) if words[at:] else written
-    if not rest or not _HANDS_ON.search(_script(read, written, first)[1]):
+    is_proxy = basename(first) in _PROXIES
+    if not rest or not (is_proxy or _HANDS_ON.search(_script(read, written, first)[1])):
         return written
-    remarks = (*written.remarks, f"`{first}`, which is not run")
+    what = "the proxy before it, which is not started" if is_proxy else "which is not run"
+    remarks = (*written.remarks, f"`{first}`, {what}")
     return _unwrapped(read, replace(written, text=rest, remarks=remarks))
 
 
@@ -240,7 +253,6 @@ _PLATFORMS = {
     "nixpacks.toml": r"^[ \t]*cmd[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
     "railway.json": r'"startCommand"[ \t]*:[ \t]*"([^"]+)"',
     "railway.toml": r"^[ \t]*startCommand[ \t]*=[ \t]*[\"'](.+)[\"'][ \t]*$",
-    "render.yaml": r"^[ \t]*startCommand:[ \t]*(.+)$",
 }
 
 
@@ -250,11 +262,29 @@ def _of_platforms(read: Read) -> Iterator[Written]:
             yield Written(name, found[1].strip().strip("\"'"))
 
 
-# What people name the target that serves.
-_RUNS = re.compile(r"^(?:run|serve|start|web)[ \t]*:[^=\n]*\n(?P<recipe>(?:\t.*\n?)+)", re.MULTILINE)
+def _of_render(read: Read, place: str) -> Iterator[Written]:
+    """Yield what starts the services of Render's that serve, whose root is the folder ``place``.
+
+    *Source*: Render documentation, Blueprint YAML Reference: type, rootDir, startCommand.
+    """
+    found = _document(read, "render.yaml").get("services")
+    services = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    for one in services:
+        said, at = one.get("startCommand"), normpath(str(one.get("rootDir") or "."))
+        serves = at == place and one.get("type") in ("web", "pserv", None)
+        if serves and isinstance(said, str) and said.strip():
+            yield Written("render.yaml", said.strip())
+
+
+# What people name the target that serves, the likeliest first; those of Just may have arguments.
+_TARGETS = ("run", "serve", "start", "web", "server", "up", "dev")
+_RECIPE = r"^%s(?P<given>[ \t][^:\n]*)?:(?!=)[^=\n]*\n(?P<recipe>(?:[ \t]+\S.*\n?)+)"
+# What these start stands in files of their own.
+_ELSEWHERE = re.compile(r"(?:docker|podman|docker-compose|podman-compose|make|just)\b")
+_GIVEN = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S+)")
 # *Source*: GNU make manual, Setting Variables.
 _MAKE_VARIABLE = re.compile(r"^(\w+)[ \t]*[:?]{0,3}=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_MAKE_NAME = re.compile(r"(?<!\$)\$[({](\w+)[)}]")
+_MAKE_NAME = re.compile(r"(?<!\$)\$[({](\w+)[)}]|\{\{[ \t]*(\w+)[ \t]*\}\}")
 _MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
 PORT_READ = re.compile(r"""["']PORT["']""")
 """What a script in Python has that takes its port from the variable."""
@@ -263,16 +293,27 @@ _SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
 
 
 def _of_makefile(read: Read) -> Iterator[Written]:
-    text = re.sub(r"\\\n[ \t]*", " ", read("Makefile") or "")
-    found = _RUNS.search(text)
-    if found:
-        values = dict(_MAKE_VARIABLE.findall(text))
-        line = found["recipe"].splitlines()[-1].strip().lstrip("@-")
-        for _ in range(3):  # a value may name others
-            line = _MAKE_NAME.sub(
-                lambda match: values.get(match[1], match[0])[:_LONGEST_VALUE], line[:_LONGEST]
-            )
-        yield Written("Makefile", line.replace("$$", "$"))
+    """*Source*: GNU make manual, Splitting Recipe Lines; Just Programmer's Manual."""
+    for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"):
+        text = re.sub(r"\\\n[ \t]*", " ", read(name) or "")
+        found = (re.search(_RECIPE % target, text, re.MULTILINE) for target in _TARGETS)
+        lines = ((one["recipe"].splitlines()[-1].strip().lstrip("@-+ "), one) for one in found if one)
+        line, one = next((pair for pair in lines if not _ELSEWHERE.match(pair[0])), ("", None))
+        if one is not None:
+            values = dict(_MAKE_VARIABLE.findall(text))
+            if "just" in name.lower():
+                values |= dict(_GIVEN.findall(one["given"] or ""))
+                values = {key: value.strip("\"'") for key, value in values.items()}
+            yield Written(name, _with_made(line, values))
+
+
+def _with_made(line: str, values: Mapping[str, str]) -> str:
+    """Return a recipe's line with variables of Make's or Just's filled in."""
+    for _ in range(3):  # a value may name others
+        line = _MAKE_NAME.sub(
+            lambda match: values.get(match[1] or match[2], match[0])[:_LONGEST_VALUE], line[:_LONGEST]
+        )
+    return line.replace("$$", "$")
 
 
 def _of_main(read: Read) -> Iterator[Written]:
@@ -287,21 +328,47 @@ def _of_main(read: Read) -> Iterator[Written]:
 # --- Dockerfile -------------------------------------------------------------------------------------------
 
 
+# Images of a server with a script that starts it.
+_WITH_GUNICORN = re.compile(r"(?:docker\.io/)?tiangolo/uvicorn-gunicorn(?:-\w+)?(?::\S*)?")
+
+
 def _of_image(read: Read, name: str) -> Iterator[Written]:
     image = read_image(read, name)
+    is_server = image is not None and _WITH_GUNICORN.fullmatch(image.origin)
+    if image and is_server and not (image.entry or image.command):
+        yield _by_gunicorn(read, replace(image, base=image.base or "/app"), name)
+        return
     text = image.starts(as_text(image.command)) if image else ""
     if image and text:
         kinds = " and ".join(
             kind for kind, said in (("ENTRYPOINT", image.entry), ("CMD", image.command)) if said
         )
         yield Written(
-            f"`{kinds}` in {name}",
+            f"`{kinds or f'FROM {image.origin}'}` in {name}",
             text,
             image.environment,
             image.base,
             place=_place_of(image.base, image.laid, image.copies),
             copies=image.copies,
         )
+
+
+def _by_gunicorn(read: Read, image: Image, name: str) -> Written:
+    """*Source*: tiangolo/uvicorn-gunicorn: its README, start.sh and gunicorn_conf.py."""
+    said = image.environment
+    is_package = read(Written("", "", copies=image.copies).placed("/app/app/main.py")) is not None
+    module = said.get("MODULE_NAME", "app.main" if is_package else "main")
+    app = said.get("APP_MODULE", f"{module}:{said.get('VARIABLE_NAME', 'app')}")
+    workers = "the number of workers, which that image takes from its machine's CPUs, two at least"
+    return Written(
+        f"`FROM {image.origin}` in {name}",
+        f"gunicorn -k uvicorn.workers.UvicornWorker {app}",
+        said,
+        image.base,
+        () if "WEB_CONCURRENCY" in said else (workers,),
+        place=_place_of(image.base, image.laid, image.copies),
+        copies=image.copies,
+    )
 
 
 def laid_below(folder: Folder) -> str:
@@ -334,8 +401,9 @@ def _inner(read: Read, place: str) -> Read:
 
 
 def composed_below(read: Read, place: str) -> list[Written]:
-    """Return the commands of the services that Compose builds from a folder ``place`` below its file."""
-    return [unwrapped(_inner(read, place), one) for one in composed(read, place)]
+    """Return the commands of the services that Compose or Render build from a folder ``place`` below."""
+    found = (*composed(read, place), *_of_render(read, place))
+    return [unwrapped(_inner(read, place), one) for one in found]
 
 
 def composed(read: Read, context: str) -> list[Written]:
@@ -368,32 +436,42 @@ def only_place(found: Sequence[str]) -> str | None:
     return next(iter(found), None)
 
 
-def _services(read: Read, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _document(read: Read, name: str) -> Mapping[str, object]:
+    """Return the table of a file in YAML; empty for what is none."""
     import yaml
 
     text = read(name)
     try:
         document = yaml_document(text, yaml.SafeLoader) if text else None
     except (yaml.YAMLError, ValueError, RecursionError):
-        return
-    services = document.get("services") if isinstance(document, dict) else None
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _services(read: Read, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    services = _document(read, name).get("services")
     for service, table in services.items() if isinstance(services, dict) else ():
         if isinstance(table, dict):
             yield str(service), table
 
 
 def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
-    """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir; Build:
-    dockerfile.
+    """Yield what services start, of those with ports first: others may only work off a queue.
+
+    *Source*: Compose specification, Services: command, entrypoint, environment, image, ports, working_dir;
+    Build: dockerfile, target.
     """
-    for service, table in _services(read, name):
+    for service, table in sorted(_services(read, name), key=lambda one: not one[1].get("ports")):
         build = table.get("build")
-        file = str(build.get("dockerfile") or "") if isinstance(build, dict) else ""
+        options = build if isinstance(build, dict) else {}
+        file, target = (str(options.get(key) or "") for key in ("dockerfile", "target"))
+        origin = "" if build else str(table.get("image") or "")
         words = {key: found for key in ("entrypoint", "command") if (found := _command(table.get(key)))}
-        if _context(build) != context or not (words or file):
+        if _context(build) != context or not (words or file or target or own_command(origin)):
             continue
-        made = read_image(_inner(read, context), normpath(file or "Dockerfile")) if build else None
-        image = made or Image()
+        inner = _inner(read, context)
+        made = read_image(inner, normpath(file or "Dockerfile"), target) if build else None
+        image = made or Image(origin=origin)
         said = words.get("command") or ("" if words else as_text(image.command))
         # Compose reads `$$` as one.
         text = f"{words['entrypoint']} {said}".strip() if "entrypoint" in words else image.starts(said)
@@ -401,7 +479,8 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
         copies = (*image.copies, *_mounted(table.get("volumes")))
         laid = dict(_mounted(table.get("volumes"))).get(base, image.laid if base == image.base else "")
         if text:
-            key = next((key for key in ("command", "entrypoint") if key in words), "build")
+            usual = "build" if build else "image"
+            key = next((key for key in ("command", "entrypoint") if key in words), usual)
             yield Written(
                 f"`{key}` of `{service}` in {name}",
                 text.replace("$$", "$"),

@@ -46,7 +46,7 @@ def _resolved(subject: Subject, known: Catalog, cpus: int) -> tuple[Mapping[str,
 
     *Errors*: UsageError as `resolved_settings`.
     """
-    own = resolved_settings(known.server(subject.server), subject, cpus)
+    own = resolved_settings(known.server(subject.server), subject, cpus, known.servers)
     if subject.frontend is None:
         return (own,)
     return own, resolved_settings(known.frontends[subject.frontend.entry], subject.frontend, cpus)

@@ -334,7 +334,7 @@ def _others(folder: Path, given: Iterable[Path]) -> list[Path]:
 
 def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> UsageError:
     names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    near = get_close_matches(name, names, n=3)
     shown = f"did you mean {' or '.join(f'`{found}`' for found in near)}?" if near else ""
     return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} {where}".strip())
 

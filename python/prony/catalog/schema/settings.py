@@ -3,7 +3,7 @@
 Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from prony.catalog.schema.entry import (
     BoolSetting,
@@ -51,11 +51,14 @@ class SettingsError(ValueError):
         self.expected = expected
 
 
-def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int) -> dict[str, int | str]:
+def resolved_settings(
+    entry: ProcessEntry, chosen: Subject | Frontend, cpus: int, others: Container[str] = ()
+) -> dict[str, int | str]:
     """Return the value of every setting: the chosen, else the chosen variant's, else the entry's default.
 
     A setting without value and default is left out: the server decides. ``cpus`` is the number of the
-    server's CPUs. Bool settings are ``True`` and ``False``.
+    server's CPUs. Bool settings are ``True`` and ``False``. ``others``: the names of all servers,
+    of which one may be what was meant.
 
     *Errors*: UsageError naming ``--set server.key``, the value and the range; or an unknown variant.
     """
@@ -66,9 +69,11 @@ def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int
     try:
         return resolve(entry, {**preset, **chosen.settings}, cpus)
     except SettingsError as error:
+        other = f"{entry.name}-{str(error.found).partition('.')[0]}"
+        named = f"`{other}` is a server of its own: --servers {other}; " if other in others else ""
         raise UsageError(
             f"`--set {entry.name}.{error.key}={error.found}`: expected {error.expected}",
-            hint=f"prony servers {entry.name} lists the settings",
+            hint=f"{named}prony servers {entry.name} lists the settings",
         ) from None
 
 

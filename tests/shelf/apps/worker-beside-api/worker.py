@@ -1,0 +1,6 @@
+import os
+import time
+
+while True:
+    print("nothing to do", os.getpid())
+    time.sleep(5)
