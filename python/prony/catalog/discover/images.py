@@ -77,7 +77,7 @@ class Image:
         its own, what its origin starts, as far as that is known.
         """
         if not (self.entry or command):
-            return own_command(self.origin)
+            return command_of_origin(self.origin)
         if self.entry and exec_form(self.entry) is None:
             return self.entry  # that a shell reads gets no command
         return " ".join(filter(None, (as_text(self.entry), command)))
@@ -89,10 +89,10 @@ class Image:
         return normpath(join("/", self.base, filled))
 
 
-def own_command(image: str) -> str:
+def command_of_origin(image: str) -> str:
     """Return what an image of Docker's starts by itself; empty: it is not known.
 
-    >>> own_command("docker.io/library/php:8.3-fpm-alpine")
+    >>> command_of_origin("docker.io/library/php:8.3-fpm-alpine")
     'php-fpm'
     """
     return next((command for named, command in _OWN.items() if re.fullmatch(named, image)), "")

@@ -21,7 +21,7 @@ from prony.catalog.discover.images import (
     Image,
     as_text,
     assignments,
-    own_command,
+    command_of_origin,
     read_image,
     shell_text,
 )
@@ -467,7 +467,7 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
         file, target = (str(options.get(key) or "") for key in ("dockerfile", "target"))
         origin = "" if build else str(table.get("image") or "")
         words = {key: found for key in ("entrypoint", "command") if (found := _command(table.get(key)))}
-        if _context(build) != context or not (words or file or target or own_command(origin)):
+        if _context(build) != context or not (words or file or target or command_of_origin(origin)):
             continue
         inner = _inner(read, context)
         made = read_image(inner, normpath(file or "Dockerfile"), target) if build else None
