@@ -135,11 +135,6 @@ class ListeningPort:
     port: int
     host: str
 
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        return self.host == "::1" or self.host.removeprefix("::ffff:").startswith("127.")
-
 
 def listeners_of(pids: Sequence[int]) -> tuple[ListeningPort, ...]:
     """Return where these processes of one network listen, by ports, ascending."""

@@ -1,10 +1,8 @@
 """The port of a program's own: where it listens, if not on the port that it is given.
 
->>> own_port([ListeningPort(8080, "127.0.0.1")], ordered={20000}, is_alone=False)
+>>> own_port([ListeningPort(8080, "127.0.0.1")], ordered={20000})
 8080
->>> own_port([ListeningPort(8080, "0.0.0.0")], ordered={20000}, is_alone=True)
-8080
->>> own_port([ListeningPort(8080, "127.0.0.1"), ListeningPort(9229, "127.0.0.1")], {20000}, is_alone=True)
+>>> own_port([ListeningPort(8080, "127.0.0.1"), ListeningPort(9229, "127.0.0.1")], {20000})
 'it listens on ports 8080 and 9229 instead'
 """
 
@@ -20,20 +18,15 @@ from prony.sandbox.identity import descendants
 from prony.sandbox.subject import RunningSubject
 
 
-def own_port(found: Sequence[ListeningPort], ordered: Collection[int], *, is_alone: bool) -> int | str:
+def own_port(found: Sequence[ListeningPort], ordered: Collection[int]) -> int | str:
     """Return the only port, not ``ordered``, on which a subject listens, else why it has none; empty where it
     listens nowhere, or on an ordered port.
-
-    ``is_alone``: it has a network of its own. On the host's one, a subject that others of the network reach
-    at its own port is not started for that: Prony's servers listen on the loopback.
     """
     others = sorted({one.port for one in found} - set(ordered))
     if not others or len(others) < len({one.port for one in found}):
         return ""
     if len(others) > 1:
         return f"it listens on ports {', '.join(map(str, others[:-1]))} and {others[-1]} instead"
-    if not is_alone and not all(one.is_loopback for one in found):
-        return f"it listens on port {others[0]} instead, for other machines too"
     return others[0]
 
 
@@ -43,7 +36,7 @@ def look_for_port(subject: RunningSubject, launch: Launch, request: Request) -> 
     """
     network = subject.seat.network_namespace
     ordered = {one.address.port for one in launch.processes}
-    found = own_port(listeners_of(descendants(subject.tree_pid)), ordered, is_alone=network is not None)
+    found = own_port(listeners_of(descendants(subject.tree_pid)), ordered)
     if isinstance(found, str):
         return found
     reply = probe(Check(request), replace(launch.address, port=found), network)

@@ -32,7 +32,6 @@ SAID = {
     "an error in the source": Refusal("SyntaxError: invalid syntax"),
     "another folder": Refusal("FileNotFoundError: [Errno 2] No such file: 'menu.txt'", 500),
     "a port in use": Refusal("Error: listen EADDRINUSE: address already in use :::9187"),
-    "a port for other machines": Refusal("; it listens on port 3000 instead, for other machines too"),
     "another port": Refusal("the server was not ready within 15 s; it listens on port 3000 instead"),
     "no reply in time": Refusal("GET /: no complete reply within 10 s"),
     "a slow start": Refusal("the server was not ready within 15 s: nothing listens on 127.0.0.1:8000"),

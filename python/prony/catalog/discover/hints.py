@@ -207,12 +207,6 @@ _ROWS = (
         r".*?[:, ](?P<number>\d{4,5})\b",
     ),
     _Row(
-        "a port for other machines",
-        "let it listen on the port that it is given: {{port}} in the command, or the variable PORT; or type "
-        "--net isolated: in a network of its own it is measured at its own port",
-        r"it listens on port \d+ instead, for other machines too",
-    ),
-    _Row(
         "another port",
         "the program must listen on the port that it is given: {{port}} in the command, or the variable PORT",
         r"it listens on port|EADDRINUSE|Address already in use",
