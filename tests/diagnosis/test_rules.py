@@ -196,10 +196,17 @@ def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
     assert findings(replace(HEALTHY, recording=answered(without_reply=5, most=most))) == []
 
 
+@pytest.mark.parametrize(("slots", "words"), [(1, "more workers or threads"), (50, "limit of connections")])
+def test_where_workers_are_free_more_of_them_are_not_advised(slots, words):
+    trial = replace(HEALTHY, recording=answered(without_reply=9, most=200))
+    (found,) = findings(trial, subject=SubjectRecord("waitress+hello", facts=build.declared(slots=slots)))
+    assert words in advice(found)
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_turning_keep_alive_off_is_advised_only_where_it_is_on(kept):
     trial = replace(HEALTHY, recording=answered(without_reply=9, most=3))
-    (found,) = findings(trial, subject=SubjectRecord("a+b", facts=build.declared(keep_alive=kept)))
+    (found,) = findings(trial, subject=SubjectRecord("a+b", facts=build.declared(keep_alive=kept, slots=1)))
     assert ("turn keep-alive off" in advice(found)) is kept
 
 

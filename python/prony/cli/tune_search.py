@@ -14,7 +14,7 @@ from prony.cli.run_checks import cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.core.errors import ArchiveError, ExitCode
-from prony.core.units import MIB, SECOND_NS, format_duration, seconds
+from prony.core.units import MIB, SECOND_NS, format_duration, nanoseconds, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -130,7 +130,7 @@ class TuneSearch:
         count = connections_for(cost, self.wish.machine.cpus, self.wish.conditions)
         if count != USUAL_CONNECTIONS:
             alone = ", ".join(
-                f"{format_duration(1e9 * value)} {what}"
+                f"{format_duration(nanoseconds(value))} {what}"
                 for value, what in ((cost.cpu_s, "of CPU"), (cost.wait_s, "of waiting"))
             )
             say(f"load: {count} connections, for one request alone takes {alone} (-c sets another number)")

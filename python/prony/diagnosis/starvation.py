@@ -50,6 +50,8 @@ STARVED_BY_SLOTS = Symptom(
 # Of those served, on average. In a random order 0.7 % of the connections are then without any (Poisson).
 _LEAST_REPLIES = 5
 _MOST_SLOW = 0.05
+# Of the workers and threads: where fewer connections are served, more of them serve no more.
+_MANY_SLOTS = 0.8
 
 
 def starved(evidence: Evidence) -> list[Finding]:
@@ -70,13 +72,16 @@ def starved(evidence: Evidence) -> list[Finding]:
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
     numbers = {"served": found.served, "connections": found.connections}
     kind = STARVED_BY_SLOTS if slots == found.served else STARVED
-    return [Finding(kind, _sure(recording, found), numbers, advice=_advice(facts, kept=kept))]
+    advice = _advice(facts, found.served, kept=kept)
+    return [Finding(kind, _sure(recording, found), numbers, advice=advice)]
 
 
-def _advice(facts: SubjectFacts, *, kept: bool) -> Advice:
-    if kept:
-        return ADD_WORKERS_OR_CLOSE
-    return RAISE_CAP if facts.declared.slots is None else ADD_WORKERS
+def _advice(facts: SubjectFacts, served: int, *, kept: bool) -> Advice:
+    slots = facts.declared.slots
+    if slots is None or served < _MANY_SLOTS * slots:
+        # Workers are free: something else keeps connections out.
+        return RAISE_CAP
+    return ADD_WORKERS_OR_CLOSE if kept else ADD_WORKERS
 
 
 def _sure(recording: Recording, found: Starvation) -> Confidence:
