@@ -29,6 +29,10 @@ RAISE_CAP = Advice(
     "raise its cap of connections",
     "raise its limit of connections, or its number of workers",
 )
+LET_MORE_IN = Advice(
+    "let more connections in",
+    "raise its limit of connections, or put a proxy in front: its workers and threads are not used up",
+)
 STARVED = Symptom(
     "starved",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
@@ -78,9 +82,10 @@ def starved(evidence: Evidence) -> list[Finding]:
 
 def _advice(facts: SubjectFacts, served: int, *, kept: bool) -> Advice:
     slots = facts.declared.slots
-    if slots is None or served < _MANY_SLOTS * slots:
-        # Workers are free: something else keeps connections out.
+    if slots is None:
         return RAISE_CAP
+    if served < _MANY_SLOTS * slots:
+        return LET_MORE_IN
     return ADD_WORKERS_OR_CLOSE if kept else ADD_WORKERS
 
 
