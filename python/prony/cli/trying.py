@@ -147,18 +147,17 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
     )
 
 
-_MOST_LOST = 0.001
-
-
 def lost_after(before: "Mapping[int, Figures]", after: "Mapping[int, Figures]") -> float | None:
     """Return the share of requests without a valid reply after the change; None where it is no more than
     before, or 0.1 %.
     """
+    from prony.figures.rates import QUALIFIED_ERROR_RATIO
+
     own, its = (
         fmean([row["error_ratio"] for row in blocks.values() if "error_ratio" in row] or [0.0])
         for blocks in (before, after)
     )
-    return its if its > max(own, _MOST_LOST) else None
+    return its if its > max(own, QUALIFIED_ERROR_RATIO) else None
 
 
 def _more(attempt: Attempt) -> str:
