@@ -6,6 +6,7 @@ import pytest
 
 from prony.cli.tune_search import how_to_start
 from prony.cli.tune_today import Today
+from prony.machine.cpus import Cpu
 from prony.report.formats.as_json import document_json
 from prony.study.assembly import command_line
 from prony.tune.race import Move, Recommendation
@@ -322,6 +323,20 @@ def test_the_objective_and_the_time_decide_what_is_asked_for(tune, asked):
     assert (asked[0].metric, asked[0].higher_is_better) == ("cpu_ns_per_request", False)
     assert (asked[1].metric, asked[1].higher_is_better) == ("ok_per_s", True)
     assert asked[0].trials == pytest.approx(2 * asked[1].trials, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("typed", "cpus", "is_shared"),
+    [((), 4, True), (("--cpus", "3"), 3, True), (("--cpus", "2"), 2, False), (("--cpus", "0.5"), 0.5, False)],
+)
+def test_the_server_has_all_cpus_of_the_machine_or_as_many_as_are_asked_for(
+    tune, searches, monkeypatch, typed, cpus, is_shared
+):
+    four = tuple(Cpu(number, number) for number in range(4))
+    monkeypatch.setattr("prony.machine.cpus.available_cpus", lambda: four)
+    tune(*SHOP, *typed)
+    assert searches[0].wish.machine.cpus == cpus
+    assert searches[0].template.plan.sandbox.share_cpus is is_shared
 
 
 def test_a_database_allows_so_many_connections(tune, searches, folder):

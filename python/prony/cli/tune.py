@@ -236,7 +236,7 @@ def _search(
         today=today,
         budget_s=budget_s,
         trial_s=each_s,
-        remarks=_before(knobs, cpus, wanted.database_connections),
+        remarks=_before(knobs, wanted.database_connections),
         load=StageLoad(),
         has_length=load.duration is not None,
         has_connections=load.connections is not None or load.rate is not None,
@@ -293,9 +293,9 @@ def _of_rate(plan: "Plan") -> "tuple[Condition, ...]":
     return (parse_condition(f"rps > {_CARRIED * loop.rate_per_s:g}"),)
 
 
-def _before(knobs: "tuple[Knobs, ...]", cpus: float, connections: int | None) -> tuple[str, ...]:
+def _before(knobs: "tuple[Knobs, ...]", connections: int | None) -> tuple[str, ...]:
     """Return the remarks that are known before the first trial."""
-    found = [f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine, the generator others."]
+    found = []
     pooled = [one.server for one in knobs if not one.threads]
     if connections is not None and pooled:
         remark = (
@@ -411,6 +411,18 @@ def _as_run(
         ask=AskOptions(),
         check=CheckOptions(),
         sure=SureOptions(repeats=2, pilot="0s", no_calibration=True, seed=wanted.seed),
-        sandbox=sandbox,
+        sandbox=replace(sandbox, share_cpus=sandbox.share_cpus or _needs_all(sandbox.cpu_quota)),
         output=OutputOptions(show_only=True),
     )
+
+
+def _needs_all(quota: float | None) -> bool:
+    """Return whether the server needs the generator's CPUs too: how many workers are best depends on how many
+    CPUs they have, and the app will run on all of them, or on so many as ``quota`` says.
+    """
+    from prony.machine.cpus import available_cpus
+    from prony.sandbox.placement import place
+
+    cpus = available_cpus()
+    beside = len(place(cpus).server_cpus) if len(cpus) > 1 else 0
+    return (quota or len(cpus)) > beside

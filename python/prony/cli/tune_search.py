@@ -185,6 +185,7 @@ class TuneSearch:
             limits=_limits(reading, place),
             carries=_found_rate(searched[0][1]) if searched else None,
             remarks=(
+                *_of_cpus(reading, place),
                 *self.remarks,
                 *_unmeasured(answer, self.wish),
                 *_of_generator(reading),
@@ -277,9 +278,27 @@ def _unmeasured(answer: "Recommendation", wish: "TuneWish") -> list[str]:
     return [f"No trial had enough requests for {', '.join(missing)}: make them longer with --duration."]
 
 
+def _of_cpus(reading: "StudyResults", place: int) -> list[str]:
+    """Return which CPUs a cell's server had, and what the generator took of them."""
+    found = next((one for one in reading.cells if one.cell.id == place), None)
+    placed = next((one.placement for one in found.counted if one.placement), None) if found else None
+    if found is None or placed is None:
+        return []
+    cpus = found.cell.sandbox.cpu_quota or len(placed.server_cpus)
+    had = f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine"
+    if not placed.shared:
+        return [f"{had}, the generator others."]
+    if not found.generator_share:
+        return [f"{had}; the generator ran on them too."]
+    return [
+        f"{had}; the generator ran on them too and took at most {found.generator_share:.1%} of the CPU time "
+        "of both; under a load from elsewhere it may carry so much more."
+    ]
+
+
 def _of_generator(reading: "StudyResults") -> list[str]:
     """Return that the generator may have been the limit, where it may."""
-    if not any(cell.at_least for cell in reading.cells):
+    if not any(cell.held_back or any(one.disturbed for one in cell.counted) for cell in reading.cells):
         return []
     return ["The generator or another program may have limited some trials: it carries at least so much."]
 
