@@ -9,7 +9,7 @@ settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=__name__, SECRET_KEY="of no
 
 
 def items(request):
-    found = [{"id": n, "score": sum(k * k for k in range(640))} for n in range(100)]
+    found = [{"id": n, "score": sum(k * k for k in range(1_280))} for n in range(100)]
     return JsonResponse({"items": found})
 
 

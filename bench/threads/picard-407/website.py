@@ -1,4 +1,4 @@
-"""A page of a site of little content: from a cache, half a millisecond of computing."""
+"""A page of a site of little content: from memory, about a millisecond of computing."""
 
 from flask import Flask, render_template_string
 
