@@ -79,6 +79,7 @@ def started(search):
             ("--app", "hello", "--current", "gunicorn -w 4 hello:app"),
             "a built-in app, which nothing serves today",
         ),
+        ((*SHOP, "--hold", "workers", "--hold", "threads"), "nothing is left to turn"),
         ((*SHOP, "--budget", "1m"), "`--budget 1m`: has room for"),
         ((*SHOP, "--budget", "soon"), "`--budget`: `soon` is not a duration"),
         ((*SHOP, "--servers", "wsgiref"), "wsgiref: no number of workers or threads"),
@@ -337,6 +338,15 @@ def test_the_server_has_all_cpus_of_the_machine_or_as_many_as_are_asked_for(
     tune(*SHOP, *typed)
     assert searches[0].wish.machine.cpus == cpus
     assert searches[0].template.plan.sandbox.share_cpus is is_shared
+
+
+def test_a_number_is_left_as_it_is_today(tune, searches):
+    tune(*SHOP, "--current", "gunicorn -w 3 --threads 2 shop:app", "--hold", "workers")
+    [search] = searches
+    assert search.wish.incumbent == Candidate("gunicorn", 3, 2)
+    assert [(one.default, one.held_workers, one.held_threads) for one in search.wish.knobs] == [
+        (Candidate("gunicorn", 3, 1), 3, None)
+    ]
 
 
 def test_a_database_allows_so_many_connections(tune, searches, folder):

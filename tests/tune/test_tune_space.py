@@ -79,6 +79,21 @@ def test_neighbours_are_one_step_away_and_within_what_the_server_takes(workers, 
         assert (near.workers == workers) != (near.threads == threads)
 
 
+@given(costs, machines, st.integers(1, 64))
+def test_a_number_that_is_held_is_in_all_candidates(cost, machine, workers):
+    yours = Candidate("gunicorn", workers, 2)
+    held = KNOBS.holding(("workers",), yours)
+    found = (*tried(cost, machine, (held,), (yours,)), *neighbours(yours, held, cost, machine))
+    assert {one.workers for one in found} == {workers}
+    assert held.default == Candidate("gunicorn", workers, 1)
+
+
+def test_an_app_of_one_process_is_held_at_one_on_all_servers():
+    waitress = Candidate("waitress", None, 4)
+    assert KNOBS.holding(("workers",), waitress).held_workers == 1
+    assert KNOBS.holding(("threads",), waitress).default == Candidate("gunicorn", 1, 4)
+
+
 def test_a_candidate_of_a_server_sets_only_what_the_server_has():
     assert KNOBS.settings(Candidate("gunicorn", 2, None)) == {"workers": 2}
     assert Knobs(Candidate("bjoern")).settings(Candidate("bjoern", 2, 2)) == {}

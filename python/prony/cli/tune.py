@@ -49,6 +49,7 @@ Examples:
   prony tune --app shop:app --slo 'p99 < 50ms, errors < 0.1%' --memory 512M
   prony tune --app shop:app --servers gunicorn,granian     which server too
   prony tune --app shop:app --current 'gunicorn shop:app'
+  prony tune --app shop:app --hold workers                 the app must have as many processes as today
   prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
   prony tune --app shop:app --path /=9 --path /cart=1 -c 100 --budget 30m
   prony tune --app shop:app --try gunicorn.threads=8       this alone, against the settings of today
@@ -65,6 +66,13 @@ class Aim(StrEnum):
     RATE = "rate"
     CPU = "cpu"
     MEMORY = "memory"
+
+
+class Number(StrEnum):
+    """What is turned."""
+
+    WORKERS = "workers"
+    THREADS = "threads"
 
 
 _METRICS = {Aim.RATE: "ok_per_s", Aim.CPU: "cpu_ns_per_request", Aim.MEMORY: "pss_end"}
@@ -86,6 +94,11 @@ class TuneOptions:
         "What the app's database allows: settings with more workers and threads are not tried, each "
         "of which may hold a connection.",
         min=1,
+    )
+    hold: list[Number] | None = option(
+        None,
+        "Leave this number as it is today: workers, of an app that keeps something in the memory of its "
+        "process. May be repeated.",
     )
     attempt: str | None = option(
         None,
@@ -204,6 +217,8 @@ def _search(
 
     plan, counts = template.plan, cpus_of(template.plan)
     knobs = tuple(knobs_of(one, template.catalog, counts[one.name]) for one in plan.subjects())
+    incumbent = _incumbent(knobs, today.candidate)
+    knobs = tuple(one.holding(wanted.hold or (), incumbent) for one in knobs)
     if not any(one.workers or one.threads for one in knobs):
         names = ", ".join(one.server for one in knobs)
         raise UsageError(
@@ -215,7 +230,7 @@ def _search(
     budget_s = seconds(duration_of("--budget", wanted.budget))
     wish = TuneWish(
         knobs=knobs,
-        incumbent=_incumbent(knobs, today.candidate),
+        incumbent=incumbent,
         machine=Machine(cpus, sandbox.memory_bytes or memory_bytes(), wanted.database_connections),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
@@ -317,6 +332,11 @@ def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None
         raise UsageError(
             "expected your own app, which a server runs; a program has no settings that Prony can turn",
             hint="prony tune --app module:attribute",
+        )
+    if set(wanted.hold or ()) == set(Number):
+        raise UsageError(
+            "`--hold workers --hold threads`: nothing is left to turn",
+            hint="leave one of them out; `prony run` compares servers",
         )
     if load.rate is not None and wanted.objective is Aim.RATE:
         raise UsageError(

@@ -310,7 +310,8 @@ def _of_processes(answer: "Recommendation") -> list[str]:
         return []
     return [
         f"What the app keeps in its own memory (sessions, caches, counters, background jobs) is there "
-        f"{workers} times with {workers} processes; no load shows what that breaks: look before you change."
+        f"{workers} times with {workers} processes; no load shows what that breaks: look before you change, "
+        "or search with --hold workers."
     ]
 
 

@@ -9,7 +9,7 @@ W x T is cpus x (1 + W0 / D). What lies near that is tried, and the documented s
 40.0
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import log2
@@ -58,6 +58,7 @@ class Knobs:
     """What can be turned on a server: the names of its settings (empty: none), and their largest values.
 
     ``default``: the server as it starts where nothing is set. ``presets``: other documented settings of it.
+    ``held_workers``, ``held_threads``: numbers that are not turned; null: all are tried.
     """
 
     default: Candidate
@@ -66,11 +67,25 @@ class Knobs:
     most_workers: int = 512
     most_threads: int = 512
     presets: tuple[Candidate, ...] = ()
+    held_workers: int | None = None
+    held_threads: int | None = None
 
     @property
     def server(self) -> str:
         """Its name."""
         return self.default.server
+
+    def allows(self, one: Candidate) -> bool:
+        """Return whether a candidate has the numbers that are held."""
+        pairs = ((self.held_workers, one.workers), (self.held_threads, one.threads))
+        return all(held in (None, count) for held, count in pairs)
+
+    def holding(self, names: Collection[str], one: Candidate) -> "Knobs":
+        """Return them with numbers of a candidate held: of ``names``, workers or threads, what it has."""
+        workers = (one.workers or 1) if "workers" in names and self.workers else None
+        threads = one.threads if "threads" in names and self.threads else None
+        default = Candidate(self.server, workers, threads).filled(self.default)
+        return replace(self, default=default, held_workers=workers, held_threads=threads)
 
     def settings(self, one: Candidate) -> dict[str, int]:
         """Return the settings of a candidate by their names."""
@@ -106,7 +121,7 @@ def slots_needed(cost: Cost, cpus: float) -> float:
 def documented(knobs: Knobs, machine: Machine) -> tuple[Candidate, ...]:
     """Return what manuals advise: the default, presets, and of workers 2n + 1."""
     advised = (replace(knobs.default, workers=2 * whole(machine.cpus) + 1),) if knobs.workers else ()
-    return (knobs.default, *knobs.presets, *advised)
+    return tuple(one for one in (knobs.default, *knobs.presets, *advised) if knobs.allows(one))
 
 
 def whole(cpus: float) -> int:
@@ -156,14 +171,16 @@ def _nearest(knobs: Knobs, cost: Cost, machine: Machine) -> Iterator[Candidate]:
 
 
 def _workers(knobs: Knobs, machine: Machine) -> tuple[int | None, ...]:
+    if knobs.held_workers is not None:
+        return (knobs.held_workers,)
     n = whole(machine.cpus)
     counts = sorted({1, n, n + 1, 2 * n, 2 * n + 1, 4 * n})
     return tuple(one for one in counts if one <= knobs.most_workers) if knobs.workers else (None,)
 
 
 def _threads(knobs: Knobs, cost: Cost) -> tuple[int | None, ...]:
-    if not knobs.threads:
-        return (None,)
+    if not knobs.threads or knobs.held_threads is not None:
+        return (knobs.held_threads,)
     is_busy = cost.wait_s < _LITTLE_WAITING * cost.cpu_s
     most = min(knobs.most_threads, _FEW_THREADS if is_busy else _THREADS[-1])
     return tuple(one for one in _THREADS if one <= most)
@@ -188,5 +205,6 @@ def neighbours(one: Candidate, knobs: Knobs, cost: Cost | None, machine: Machine
         if near != one
         and (near.workers is None or 1 <= near.workers <= knobs.most_workers)
         and (near.threads is None or 1 <= near.threads <= knobs.most_threads)
+        and knobs.allows(near)
         and _fits(near, cost, machine)
     )
