@@ -142,6 +142,9 @@ class Listener:
     def planned(self, trials):
         self.told.append(("planned", trials))
 
+    def rounds_planned(self, blocks, seconds):
+        self.told.append(("rounds", blocks))
+
     def paused(self, left_s, words):
         self.told.append(("paused", words))
 

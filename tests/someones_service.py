@@ -62,3 +62,16 @@ def connected(where):
             return one
         time.sleep(0.05)
     raise AssertionError(where)
+
+
+@contextlib.contextmanager
+def of_init(command, uid):
+    """Run a program as a user's process of init until the end of the block."""
+    as_user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    line = '"$@" >/dev/null 2>&1 & echo $!'
+    shell = ["sh", "-c", line, "sh", *as_user, *command]
+    pid = int(subprocess.run(shell, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)

@@ -314,12 +314,11 @@ def test_a_block_of_rounds_alone_in_which_a_server_dies_is_measured_whole(folder
     ("limits", "reason"),
     [
         (LOCK, "the server exited"),
-        (SECOND_PORT, "the server exited"),
         (ALL_CONNECTIONS, "requests failed beside the block's other servers"),
         (LATE, "requests were still under way half a second after its turns"),
         (SHRINKS, "processes of it end while it is idle between its turns"),
     ],
-    ids=["lock", "second port", "all connections", "late", "shrinks"],
+    ids=["lock", "all connections", "late", "shrinks"],
 )
 def test_who_cannot_live_beside_its_twin_is_measured_in_turns_and_named(folder, prony, limits, reason):
     body = APP if "def limit" in limits else f"def limit():\n    pass\n\n\n{APP}"
@@ -337,3 +336,45 @@ def test_who_cannot_live_beside_its_twin_is_measured_in_turns_and_named(folder, 
     gone = 1 if "waitress+shop has" in said[0] else 0
     # In the second block the other one has nobody to take turns with.
     assert found == {(cell, block): (cell, block) == (1 - gone, 0) for cell in (0, 1) for block in (0, 1)}
+
+
+DATABASE = """\
+import os, sqlite3
+
+kept = sqlite3.connect(os.environ["SHOP"], isolation_level=None, check_same_thread=False)
+kept.execute("pragma journal_mode = memory")
+kept.execute("create table if not exists rows (number)")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "what"),
+    [(SECOND_PORT, "listen on port 47123"), (DATABASE, "keep the database {file} open")],
+    ids=["second port", "database"],
+)
+def test_what_twins_would_share_is_found_before_they_live_together(folder, prony, before, what):
+    # In a trial's own `/tmp` is what a variable names.
+    file = folder.with_name(f"{folder.name}.db")
+    file.touch()
+    file.chmod(0o666)
+    (folder / "shop.py").write_text(f"{before}\n\n{APP}")
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "3")
+    own = ("--set", "gunicorn.workers=1", "--env", f"SHOP={file}", "--out", "r.prony")
+    done = prony(*words, *own, timeout_s=300)
+    file.unlink()
+    assert done.status == 0, done.err
+    said = f"gunicorn+shop and waitress+shop {what.format(file=file)}: they are measured in turns"
+    assert said in done.err
+    assert "has no rounds" not in done.err
+    assert not any(slices for _, _, slices in slices_of(folder / "r.prony"))
+
+
+def test_files_of_the_apps_folder_are_in_a_layer_and_twins_live_together(folder, prony):
+    (folder / "shop.py").write_text(f"{DATABASE}\n\n{APP}")
+    (folder / "gunicorn.conf.py").write_text(f"pidfile = '{folder}/shop.pid'\n")
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,gunicorn-gthread", "-c", "2", *SHORT)
+    own = ("--rounds", "3", "--env", f"SHOP={folder}/shop.db", "--no-current", "--out", "r.prony")
+    done = prony(*words, *own, timeout_s=300)
+    assert done.status == 0, done.err
+    assert "in turns" not in done.err
+    assert all(slices for _, _, slices in slices_of(folder / "r.prony"))

@@ -1,5 +1,7 @@
 """A program that listens on a port of its own is measured there, if that is one port and harms nobody."""
 
+from dataclasses import replace
+
 import pytest
 
 from prony.catalog.schema.command import command_app, command_entry, may_have_own_port
@@ -78,8 +80,6 @@ def test_a_program_is_started_again_for_its_own_port_and_measured_there(at_8080)
 
 
 def test_a_study_that_goes_on_finds_the_port_again(at_8080):
-    from dataclasses import replace
-
     study = at_8080.study(**programs(at_8080, "serve"))
     at_8080.errors = {3: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
@@ -93,9 +93,17 @@ def test_a_study_that_goes_on_finds_the_port_again(at_8080):
 
 
 def test_two_programs_on_one_port_are_measured_in_turns(at_8080):
+    said = "one+app and two+app listen on port 8080: they are measured in turns"
+    study = at_8080.study(**programs(at_8080, "one", "two"))
+    design = replace(study.plan.design, rounds=3)
+    at_8080.measure(replace(study, plan=replace(study.plan, design=design)))
+    assert said in at_8080.listener.notices
+    assert not any(trial.slices for trial in at_8080.archive()[0])
+
+
+def test_without_rounds_all_are_in_turns_and_nothing_is_said_of_it(at_8080):
     at_8080.run(**programs(at_8080, "one", "two"))
-    notices = at_8080.listener.notices
-    assert "one+app and two+app listen on port 8080: they are measured in turns" in notices
+    assert not any("in turns" in one for one in at_8080.listener.notices)
 
 
 def test_a_port_that_is_not_found_is_a_refusal_with_the_reason(world, monkeypatch):

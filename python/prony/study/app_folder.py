@@ -18,14 +18,15 @@ from prony.catalog.discover.current import (
 )
 from prony.catalog.discover.php import page_of_pool
 from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
-from prony.catalog.discover.sources import Folder, Program, Sources
+from prony.catalog.discover.sources import Folder, Program, Sources, Written
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
-from prony.catalog.discover.written import Written, laid_below, written_commands
+from prony.catalog.discover.written import laid_below, written_commands
 from prony.catalog.install.environment import Declared
 from prony.core.deadline import cpu_deadline
 from prony.core.errors import UsageError
 from prony.core.trees import content
 from prony.core.units import MIB
+from prony.study.installed_units import installed_units
 
 if TYPE_CHECKING:
     from prony.catalog.discover.sources import Read
@@ -90,7 +91,7 @@ def _above(folder: Path) -> list[Written]:
     return [
         written
         for place in list(folder.absolute().parents)[:2]
-        for written in commands_below(_folder(place), folder.absolute().relative_to(place).as_posix())
+        for written in commands_below(_files(place), folder.absolute().relative_to(place).as_posix())
     ]
 
 
@@ -186,6 +187,12 @@ def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") 
 
 
 def _folder(folder: Path) -> Folder:
+    """Return a folder with the units that the machine has for it."""
+    files = _files(folder)
+    return replace(files, installed=installed_units(folder, files.read))
+
+
+def _files(folder: Path) -> Folder:
     return Folder(_reader(folder), partial(_names, folder))
 
 

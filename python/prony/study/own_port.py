@@ -6,8 +6,7 @@
 'it listens on ports 8080 and 9229 instead'
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from prony.model.exchange import Check, Request
@@ -41,15 +40,3 @@ def look_for_port(subject: RunningSubject, launch: Launch, request: Request) -> 
         return found
     reply = probe(Check(request), replace(launch.address, port=found), network)
     return found if isinstance(reply, Reply) else f"it listens on port {found} instead: {reply}"
-
-
-def at_once(ports: Mapping[str, int]) -> list[tuple[int, list[str]]]:
-    """Return each port of several subjects' own, with their names: no two of them can live at once.
-
-    >>> at_once({"a+shop": 8080, "b+shop": 3000, "c+shop": 8080})
-    [(8080, ['a+shop', 'c+shop'])]
-    """
-    of_port: dict[int, list[str]] = defaultdict(list)
-    for name, port in ports.items():
-        of_port[port].append(name)
-    return [(port, names) for port, names in of_port.items() if len(names) > 1]

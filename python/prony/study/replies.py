@@ -20,7 +20,8 @@ from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
 from prony.sandbox.subject import RunningSubject
 from prony.study.bench import StudyBench
-from prony.study.own_port import at_once, look_for_port
+from prony.study.beside import at_once, held_by
+from prony.study.own_port import look_for_port
 from prony.study.task import StudyListener
 
 # Of a log without an error, and of a body.
@@ -52,7 +53,8 @@ class _Probed:
     """A subject that was asked for each path of its load, and what it wrote.
 
     ``silence``: why it did not even start, null if it did. ``own_port``: where it listens instead, in a
-    network that is its own or the machine's.
+    network that is its own or the machine's. ``holds``: what it has of this machine, for servers
+    that are to live side by side.
     """
 
     cell: Cell
@@ -61,6 +63,7 @@ class _Probed:
     silence: str | None = None
     own_port: int | None = None
     is_alone: bool = False
+    holds: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -127,17 +130,26 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
 
 
 def find_own_ports(bench: StudyBench, listener: StudyListener) -> None:
-    """Find where programs listen in a study that goes on: what they are may not come from an archive."""
-    cells = [cell for cell in first_cells(bench) if _may_have_own_port(bench, cell)]
+    """Find where programs listen in a study that goes on, and what only one server can have.
+
+    Neither may come from an archive.
+    """
+    is_asked = bench.study.plan.design.rounds
+    cells = [cell for cell in first_cells(bench) if is_asked or _may_have_own_port(bench, cell)]
     _take_turns(bench, [_probed(bench, cell, listener) for cell in cells], listener)
 
 
 def _take_turns(bench: StudyBench, found: Sequence[_Probed], listener: StudyListener) -> None:
-    """Leave those out of rounds that would need one port of the machine at the same time."""
-    ports = {one.name: one.own_port for one in found if one.own_port is not None and not one.is_alone}
-    for port, names in at_once(ports):
-        listener.notice(f"{' and '.join(names)} listen on port {port}: they are measured in turns")
+    """Leave those out of rounds that would need one port, or one file, of the machine at the same time."""
+    things = {one.name: _held(one) for one in found}
+    for thing, names in at_once(things) if bench.study.plan.design.rounds else ():
+        listener.notice(f"{' and '.join(names)} {thing}: they are measured in turns")
         bench.in_turns.update(cell.id for cell in bench.study.plan.cells if cell.subject.name in names)
+
+
+def _held(one: _Probed) -> tuple[str, ...]:
+    is_everybodys = one.own_port is not None and not one.is_alone
+    return (*((f"listen on port {one.own_port}",) if is_everybodys else ()), *one.holds)
 
 
 def _fail_alike(found: Sequence[_Probed]) -> bool:
@@ -217,7 +229,8 @@ def _probed_in(bench: StudyBench, cell: Cell, sandbox: Sandbox) -> _Probed:
                 words = f"it listens on port {found} instead" if isinstance(found, int) else found
                 return _Probed(cell, error.log, silence="; ".join(filter(None, (error.message, words))))
             answers = tuple(_asked(cell, request, subject) for request in cell.workload.requests)
-            return _Probed(cell, subject.log().text, answers)
+            holds = held_by(subject, launch) if bench.study.plan.design.rounds else ()
+            return _Probed(cell, subject.log().text, answers, holds=holds)
     except SubjectError as error:
         return _Probed(cell, error.log, silence=error.message)
 

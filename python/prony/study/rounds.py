@@ -33,6 +33,7 @@ from prony.sandbox.placement import equivalent
 from prony.sandbox.subject import RunningSubject
 from prony.sandbox.watch.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
 from prony.study.bench import StudyBench, beside_the_generator, task_of
+from prony.study.beside import leave_crowds
 from prony.study.ledger import Ledger
 from prony.study.task import StudyListener
 from prony.study.trial import Task
@@ -151,6 +152,7 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
     *Errors*: KeyboardInterrupt, after everything is stopped.
     """
     for number, turns in enumerate(_groups(bench, block)):
+        leave_crowds(bench, turns, ledger, listener)
         fit = [turn for turn in turns if turn.cell.id not in bench.in_turns]
         if len(fit) > 1 and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
             keep = partial(_keep, ledger, block, _first_round(bench, number))

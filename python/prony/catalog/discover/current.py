@@ -42,10 +42,9 @@ from prony.catalog.discover.servers import (
     ServerCommand,
     options_named,
 )
-from prony.catalog.discover.sources import Folder, Module, Sources
+from prony.catalog.discover.sources import Folder, Module, Sources, Written
 from prony.catalog.discover.written import (
     PORT_READ,
-    Written,
     as_below,
     composed_below,
     lines_of_script,

@@ -9,8 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.catalog.discover.sources import Folder, Program
-from prony.catalog.discover.written import Written
+from prony.catalog.discover.sources import Folder, Program, Written
 from prony.core.errors import UsageError
 
 PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}

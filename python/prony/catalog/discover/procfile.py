@@ -19,8 +19,8 @@ from prony.catalog.discover.go import go_program
 from prony.catalog.discover.images import assignments
 from prony.catalog.discover.node import node_program, package_name
 from prony.catalog.discover.php import PHP_TOOLS
-from prony.catalog.discover.sources import Folder, Program
-from prony.catalog.discover.written import Written, places_below
+from prony.catalog.discover.sources import Folder, Program, Written
+from prony.catalog.discover.written import places_below
 from prony.core.errors import UsageError
 
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")

@@ -19,15 +19,9 @@ from prony.catalog.discover.go import go_program, is_binary, is_main_package
 from prony.catalog.discover.node import is_node, node_program
 from prony.catalog.discover.php import is_php, php_program
 from prony.catalog.discover.procfile import RUBY, as_started_by, plainly, program_of_process
-from prony.catalog.discover.sources import Folder, Program
+from prony.catalog.discover.sources import Folder, Program, Written
 from prony.catalog.discover.variables import names_of_env_file
-from prony.catalog.discover.written import (
-    Written,
-    lines_of_script,
-    only_place,
-    places_below,
-    written_commands,
-)
+from prony.catalog.discover.written import lines_of_script, only_place, places_below, written_commands
 from prony.core.errors import UsageError
 from prony.model.subject import Interface
 

@@ -18,6 +18,7 @@ True
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from posixpath import join, normpath
 from typing import Literal
 
 from prony.core.units import MIB
@@ -120,11 +121,47 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
+    that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
+    of that place is not taken over. ``place``: the folder, below that of its file, in which it works; empty:
+    that itself.
+    ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
+    of that place, or empty.
+    """
+
+    source: str
+    text: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
+    remarks: tuple[str, ...] = ()
+    place: str = ""
+    copies: tuple[tuple[str, str], ...] = ()
+    env_file: str = ""
+
+    def placed(self, path: str) -> str:
+        """Return a whole path there as one in the app's folder; as it is when it lies elsewhere.
+
+        >>> Written("", "", base="/srv", copies=(("/start", "ops/start"),)).placed("/start")
+        'ops/start'
+        """
+        for at, inner in sorted(
+            [(self.base, self.place or "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
+        ):
+            if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
+                return normpath(join(inner, path[len(at) :].lstrip("/")))
+        return path
+
+
+@dataclass(frozen=True, slots=True)
 class Folder:
-    """The app's folder: the texts of its files, and the names in its folders."""
+    """The app's folder: the texts of its files, and the names in its folders. ``installed``: the commands in
+    units that the machine has for it.
+    """
 
     read: Read
     names: Names
+    installed: Sequence[Written] = ()
 
     def has(self, path: str) -> bool:
         """Return whether there is a file or a folder of this path."""

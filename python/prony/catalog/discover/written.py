@@ -10,9 +10,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from configparser import Error as ConfigError
-from configparser import RawConfigParser
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from posixpath import basename, join, normpath
 
 from prony.catalog.discover.configuration import yaml_document
@@ -26,7 +24,8 @@ from prony.catalog.discover.images import (
     shell_text,
 )
 from prony.catalog.discover.scripts import served_by
-from prony.catalog.discover.sources import Folder, Read, Sources
+from prony.catalog.discover.sources import Folder, Read, Sources, Written
+from prony.catalog.discover.units import commands_of_units
 from prony.core.errors import UsageError
 
 # *Source*: Heroku documentation, The Procfile.
@@ -37,55 +36,8 @@ _COMPOSE = (
     *(f"compose.{kind}.{end}" for kind in ("production", "prod") for end in ("yaml", "yml")),
     *("production.yml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
 )
-_UNIT_FOLDERS = (
-    "",
-    "deploy",
-    "deploy/systemd",
-    "systemd",
-    "etc",
-    "etc/systemd/system",
-    "conf",
-    "config",
-    "ops",
-)
-# *Source*: systemd.service(5), Table 2: special executable prefixes.
-_UNIT_PREFIXES = "@-:+!|"
-_SUPERVISED = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|[^,\s]*)""")
 # No line that starts an app is longer, and no value in it.
 _LONGEST, _LONGEST_VALUE = 20_000, 500
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
-    that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
-    of that place is not taken over. ``place``: the folder, below that of its file, in which it works; empty:
-    that itself.
-    ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
-    of that place, or empty.
-    """
-
-    source: str
-    text: str
-    environment: Mapping[str, str] = field(default_factory=dict)
-    base: str = ""
-    remarks: tuple[str, ...] = ()
-    place: str = ""
-    copies: tuple[tuple[str, str], ...] = ()
-    env_file: str = ""
-
-    def placed(self, path: str) -> str:
-        """Return a whole path there as one in the app's folder; as it is when it lies elsewhere.
-
-        >>> Written("", "", base="/srv", copies=(("/start", "ops/start"),)).placed("/start")
-        'ops/start'
-        """
-        for at, inner in sorted(
-            [(self.base, self.place or "."), *self.copies], key=lambda pair: len(pair[0]), reverse=True
-        ):
-            if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
-                return normpath(join(inner, path[len(at) :].lstrip("/")))
-        return path
 
 
 def written_commands(folder: Folder) -> list[Written]:
@@ -94,7 +46,8 @@ def written_commands(folder: Folder) -> list[Written]:
         *_of_procfile(folder.read),
         *(one for name in DOCKERFILES for one in _of_image(folder.read, name)),
         *composed(folder.read, "."),
-        *_of_units(folder),
+        *commands_of_units(folder),
+        *folder.installed,
         *_of_platforms(folder.read),
         *_of_render(folder.read, "."),
         *_of_makefile(folder.read),
@@ -530,67 +483,3 @@ def _command(written: object) -> str:
 def _names_of(environment: object) -> list[str]:
     names = environment if isinstance(environment, dict | list) else ()
     return [str(one).partition("=")[0] for one in names]
-
-
-# --- systemd ----------------------------------------------------------------------------------------------
-
-
-def _of_units(folder: Folder) -> Iterator[Written]:
-    for place in _UNIT_FOLDERS:
-        for file in folder.names(place):
-            path = f"{place}/{file}" if place else file
-            if file.endswith(".service"):
-                yield from _of_unit(folder.read, path)
-            elif file.endswith(".conf") and "[program:" in (text := folder.read(path) or ""):
-                yield from _of_supervisor(path, text)
-
-
-def _of_unit(read: Read, path: str) -> Iterator[Written]:
-    """*Source*: systemd.service(5), systemd.exec(5), systemd.syntax(7): an empty value resets a list."""
-    values: dict[str, list[str]] = {}
-    for line in re.sub(r"\\[ \t]*\n", " ", read(path) or "").splitlines():
-        key, equals, value = line.strip().partition("=")
-        if equals and not key.startswith(("#", ";")):
-            values[key.strip()] = [*values.get(key.strip(), []), value.strip()] if value.strip() else []
-    started = values.get("ExecStart", [])
-    base = (values.get("WorkingDirectory") or [""])[-1].lstrip("-")
-    there = {file: _here(read, path, base, file.lstrip("-")) for file in values.get("EnvironmentFile", [])}
-    if started:
-        yield Written(
-            f"`ExecStart` in {path}",
-            started[-1].lstrip(_UNIT_PREFIXES).replace("%%", "%"),
-            dict(pair for line in values.get("Environment", []) for pair in assignments(line)),
-            base,
-            tuple(
-                f"the variables in `{file.lstrip('-')}`, which Prony does not read: "
-                f"--env-file {here or 'FILE'}"
-                for file, here in there.items()
-            ),
-            env_file=next(filter(None, there.values()), ""),
-        )
-
-
-def _here(read: Read, unit: str, base: str, file: str) -> str:
-    """Return the file of variables in the folder that a unit's becomes where it is installed; empty: none."""
-    below = file.removeprefix(f"{base}/") if base else file
-    found = (below, join(unit.rpartition("/")[0], basename(file)), basename(file))
-    return next((path for path in found if not path.startswith("/") and read(path)), "")
-
-
-def _of_supervisor(path: str, text: str) -> Iterator[Written]:
-    """*Source*: Supervisor documentation, Configuration File: `[program:x]`."""
-    ini = RawConfigParser(strict=False, inline_comment_prefixes=(";",))
-    try:
-        ini.read_string(text)
-    except ConfigError:
-        return
-    for name in ini.sections():
-        said = ini[name]
-        if name.startswith("program:") and "command" in said:
-            pairs = _SUPERVISED.findall(said.get("environment", ""))
-            yield Written(
-                f"`command` of `{name}` in {path}",
-                said["command"].replace("\n", " "),
-                {key: value.strip("\"'") for key, value in pairs},
-                said.get("directory", ""),
-            )
