@@ -56,17 +56,17 @@ def free_port():
 
 def connected(where):
     for _ in range(100):
-        with contextlib.suppress(OSError):
-            one = socket.socket(socket.AF_INET if where.isdigit() else socket.AF_UNIX)
-            one.connect(("127.0.0.1", int(where)) if where.isdigit() else where)
+        one = socket.socket(socket.AF_INET if where.isdigit() else socket.AF_UNIX)
+        if not one.connect_ex(("127.0.0.1", int(where)) if where.isdigit() else where):
             return one
+        one.close()
         time.sleep(0.05)
     raise AssertionError(where)
 
 
 @contextlib.contextmanager
-def of_init(command, uid):
-    """Run a program as a user's process of init until the end of the block."""
+def of_init(command, uid, end=signal.SIGKILL):
+    """Run a program as a user's process of init, and send it a signal at the end of the block."""
     as_user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
     line = '"$@" >/dev/null 2>&1 & echo $!'
     shell = ["sh", "-c", line, "sh", *as_user, *command]
@@ -74,4 +74,4 @@ def of_init(command, uid):
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, end)

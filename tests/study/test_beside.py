@@ -9,10 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from prony.catalog.schema.command import command_app, command_entry
+from prony.catalog.schema.loader import load_catalog, with_app, with_server
 from prony.model.address import Address
+from prony.model.exchange import Contract
 from prony.model.facts import AskedProgram, TrialFacts
 from prony.model.launch import Launch
 from prony.sandbox.contract import listening_ports
+from prony.sandbox.exchange import Reply
 from prony.study import beside
 from prony.study.beside import held_by, leave_crowds
 
@@ -150,3 +154,21 @@ def test_pools_are_added_up_before_the_rounds_of_each_block(world, monkeypatch):
     world.measure(replace(study, plan=replace(study.plan, design=design)))
     # Two servers, whose trials of the block are there by then.
     assert asked == [(2, 2), (2, 4), (2, 6)]
+
+
+def test_a_study_that_goes_on_looks_again_for_what_twins_share(world, monkeypatch):
+    monkeypatch.setattr("prony.study.replies.held_by", lambda *_: ("listen on port 9",))
+    monkeypatch.setattr("prony.study.replies.may_have_own_port", lambda _: False)
+    monkeypatch.setattr("prony.study.replies.probe", lambda *_: Reply(200, b"hi"))
+    catalog = with_app(load_catalog(), command_app(world.folder, Contract(), {}))
+    for name in ("one", "two"):
+        catalog = with_server(catalog, command_entry(name, ["/usr/bin/python3", "serve.py"]))
+    study = world.study(catalog, subjects=[{"server": ["one", "two"], "app": "app"}])
+    study = replace(study, plan=replace(study.plan, design=replace(study.plan.design, rounds=3)))
+    world.errors = {3: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        world.measure(study)
+    world.errors = {}
+    world.measure(replace(study, resumes=True))
+    said = "one+app and two+app listen on port 9: they are measured in turns"
+    assert world.listener.notices.count(said) == 2
