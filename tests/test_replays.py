@@ -31,7 +31,8 @@ def test_each_connection_to_uwsgi_had_one_reply_in_all_76_runs():
 
 
 @pytest.mark.parametrize(
-    ("server", "dead"), [("Bjoern", 4), ("CherryPy", 1), ("Gunicorn", 2), ("Meinheld", 0)]
+    ("server", "dead"),
+    [("Bjoern", 4), ("CherryPy", 1), ("Gunicorn", 2), ("Meinheld", 0), ("mod_WSGI-express", 2)],
 )
 def test_of_other_servers_only_runs_that_lost_all_connections_look_like_that(server, dead):
     found = [run for run in runs(server) if as_one_request_a_connection(run)]

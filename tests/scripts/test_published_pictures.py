@@ -2,10 +2,16 @@
 
 import html
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.studies import built_in_studies
+from prony.plan.build import PlanOptions
 from prony.report.page.chart import COLOURS
+from prony.study.study_plan import plan_of_study
 from scripts.loading import SCRIPTS
 
 DOCS = SCRIPTS.parent / "docs"
@@ -13,6 +19,11 @@ STUDIES = DOCS / "studies"
 PICTURES = sorted(STUDIES.glob("*/*.svg"))
 ARTICLES = ("wsgi-servers", "embedded-servers", "psgi-servers", "load-scripts", "django-fastcgi")
 PAGES = sorted(page for page in STUDIES.glob("*.md") if page.stem.startswith(ARTICLES))
+# A page with the options that its archive was measured with, as docs/studies/README.md lists them.
+LISTED = re.compile(r"\]\(([\w-]+)\.md\)\s+\(`([^`]+)`")
+AGAIN = re.compile(r"- `\./prony run ([^`]+)` \(about [^)]+\): ([^`]+?)(?= - `| !\[| \*Pic)")
+MINUTE = "<!-- end of one minute -->"
+REPEATS = re.compile(r'"\./prony run ([^"]+)"$', re.MULTILINE)
 TEXT = re.compile(r"<text[^>]*>([^<]+)</text>")
 # Of an axis, or in the text that stands beside a mark.
 UNITS = ("/s", "%", "ms", "µs", "MiB", "ratio")
@@ -72,6 +83,55 @@ def test_a_page_says_first_what_was_claimed_what_holds_and_why_and_shows_it(page
     assert headings[0] == "Why the published figures came out so"
     last = headings.index("Which would I take today?")
     assert headings[last + 1 :] in ([], ["What changed since the first edition, and why"])
+
+
+def first_screen(page):
+    """Return what stands above the own figures of a page, as one line."""
+    return " ".join(page.read_text(encoding="utf-8").partition(MINUTE)[0].split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
+def test_a_first_screen_is_short_and_says_how_to_read_its_figures(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines.index(MINUTE) < 45
+    assert "n = 5: five runs. (95 %: a to b): the true value is likely between a and b" in first_screen(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
+def test_what_does_not_hold_is_what_the_article_says_beside_what_is_measured(page):
+    items = re.findall(r"- \*\*(Does not hold|Open)\*\*: (\*[^*]+\*: today \S)?", first_screen(page))
+    assert {title for title, _ in items} >= {"Open"}
+    assert [title for title, said in items if not said] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
+def test_a_page_has_the_command_that_measures_it_again_with_its_options_and_how_long_it_takes(page):
+    commands = AGAIN.findall(first_screen(page))
+    listed = dict(LISTED.findall((STUDIES / "README.md").read_text(encoding="utf-8")))
+    study = next(name for name in ARTICLES if page.stem.startswith(name))
+    own = [command for command, gives in commands if gives.endswith("the tables below")]
+    assert own == [" ".join([study, *listed.get(page.stem, "").split()])]
+    assert [gives for _, gives in commands if gives.startswith("the figures")]
+
+
+def commands_of_studies():
+    """Return the words of each command of minute.toml and causes.toml that measures a study again."""
+    texts = [(STUDIES / name).read_text(encoding="utf-8") for name in ("minute.toml", "causes.toml")]
+    found = [shlex.split(words) for text in texts for words in REPEATS.findall(text)]
+    return [words for words in found if words[0] in built_in_studies()]
+
+
+@pytest.mark.parametrize("words", commands_of_studies(), ids=" ".join)
+def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_it_has(words):
+    asked = dict(zip(words[1::2], words[2::2], strict=True))
+    assert set(asked) <= {"--profile", "--only", "-c", "--connections", "--repeats"}
+    levels = asked.get("-c") or asked.get("--connections")
+    options = PlanOptions(
+        profile=asked.get("--profile", "quick"),
+        only=asked.get("--only"),
+        connections=tuple(map(int, levels.split(","))) if levels else None,
+    )
+    assert plan_of_study(words[0], load_catalog(found=Path("none")), options).cells
 
 
 def test_the_page_of_five_benchmarks_is_short_and_each_item_has_its_evidence():
