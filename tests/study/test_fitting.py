@@ -233,6 +233,9 @@ def test_more_is_expected_of_servers_whose_starts_differ_more_than_is_usual():
     plan = replace(plan_of(), design=replace(plan_of().design, rounds=12))
     (usual, within), (large, same) = levels_to_expect(plan)
     assert (within, large) == (same, 3 * usual)
+    noisy = 2 * usual_noise(plan_of())
+    assert levels_to_expect(plan, noisy) == ((usual, 2 * within), (large, 2 * within))
+    assert levels_to_expect(plan, 0.01) == levels_to_expect(plan)
 
 
 def test_shorter_trials_say_what_they_may_hide():

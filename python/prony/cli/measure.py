@@ -253,7 +253,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
     own: tuple[float, ...] = (spread_of_floor(floor, plan.blocks) / 2**0.5,) if floor else _USUAL_NOISE
-    levels = levels_to_expect(plan) if shows_by_rounds(plan) else ()
+    levels = levels_to_expect(plan, own[0] if floor else 0.0) if shows_by_rounds(plan) else ()
     own = tuple(hypot(*one) for one in levels) or own
     for number, noise in enumerate(own):
         low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)

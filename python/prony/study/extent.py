@@ -303,11 +303,13 @@ def usual_levels(plan: Plan) -> tuple[float, float]:
     return _START, _WINDOW / sqrt(plan.design.rounds) if shows_by_rounds(plan) else own
 
 
-def levels_to_expect(plan: Plan) -> tuple[tuple[float, float], ...]:
+def levels_to_expect(plan: Plan, of_machine: float = 0.0) -> tuple[tuple[float, float], ...]:
     """Return what is usual from start to start and within a start, and what it is of servers whose starts
-    differ more.
+    differ more. ``of_machine``: the noise of a window there, if known: rounds have as many times the usual.
     """
     between, within = usual_levels(plan)
+    in_turns = replace(plan, design=replace(plan.design, rounds=0))
+    within *= max(1.0, of_machine / usual_noise(in_turns))
     return (between, within), (_LARGE_START, within)
 
 
