@@ -1,6 +1,6 @@
 """When rounds may stand for the trials of a block: each server has a figure, and few of its requests fail."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -12,8 +12,10 @@ from prony.model.observation import Slice
 from prony.model.plan import Cell
 from prony.model.recording import CarriedIn
 from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, OpenLoop, Workload
+from prony.plan.order import Position, Turn
 from prony.sandbox.watch.processes import Clocks
 from prony.study import rounds, run
+from prony.study.ledger import length_of
 from prony.study.rounds import (
     _end_unfit,
     _keep,
@@ -290,3 +292,40 @@ def test_what_servers_ask_is_unknown_until_a_trial_of_this_run_has_found_it():
         return rounds.asks_unknown(bench, SimpleNamespace(entries={1: entry}))
 
     assert [unknown(asks, {}), unknown(asks, {(7, 1): 0.1}), unknown(none, {})] == [True, False, False]
+
+
+# --- what a server that stays is given, and what it took ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    launch = SimpleNamespace(command=("serve",))
+    cell: object
+    placement: object = None
+    nuisances: object = None
+
+
+def test_a_server_has_the_ceilings_that_its_trials_have(monkeypatch):
+    asked = []
+
+    @contextmanager
+    def sandbox(name, choice):
+        yield asked.append((name, choice))
+
+    cell = Cell(3, build.subject("slow+shop"), LOAD)
+    bench = bench_of(5)
+    bench.bench, bench.cpus = SimpleNamespace(sandbox=sandbox), ()
+    bench.placement_of = lambda _: None
+    monkeypatch.setattr(rounds, "task_of", lambda _bench, turn, _sandbox: Task(turn.cell))
+    monkeypatch.setattr(rounds, "equivalent", lambda *_: None)
+    with ExitStack() as alive:
+        rounds._task(bench, Turn(cell, Position(7, 0)), 8, alive)
+    assert asked == [("rounds-3-7", cell.sandbox)]
+
+
+def test_to_start_together_is_a_part_of_the_time_of_each():
+    cell = Cell(3, build.subject("slow+shop"), LOAD)
+    seats = [_Seat(Task(replace(cell, id=k)), None, None, started_unix_ns=5) for k in range(3)]
+    rounds._share_set_up(seats, 600)
+    trials = [rounds._in_rounds(Turn(cell, Position(7, 0)), seat, slices(2)) for seat in seats]
+    assert [length_of(one) for one in trials] == [200 + 2 * HALF_NS] * 3
