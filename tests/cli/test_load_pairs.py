@@ -9,14 +9,28 @@ import pytest
 
 from commands import ended, eventually
 from prony._engine import ReferenceServer
-from prony.cli.load_pairs import why_long_windows
-from prony.figures.load_pairs import LoadSide
+from prony.cli.load_pairs import _pairs, why_long_windows
+from prony.figures.load_pairs import LoadSide, PairedLoads
 from prony.model.address import Address
-from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
+from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, OpenLoop, Workload
 
 MS = 1_000_000
 # Of fewer pairs, what one may owe to its neighbour hides a factor of four on a busy machine.
 SHORT = ("-d", "150ms", "--warmup", "0s", "-c", "2", "--pairs", "20")
+
+
+def test_each_pair_of_windows_asks_in_an_order_of_its_own_and_both_sides_in_the_same(monkeypatch):
+    seeds = []
+
+    def window(side, *_):
+        seeds.append(side.workload.mix.seed)
+        return SimpleNamespace(window=SimpleNamespace(interrupted=False))
+
+    monkeypatch.setattr("prony.cli.load_pairs._window", window)
+    mixed = Workload(ClosedLoop(2), DurationStop(MS), mix=Mix((MixPath("/"), MixPath("/cart"))))
+    side = LoadSide("http://127.0.0.1:1/", mixed, Address("127.0.0.1", 1))
+    assert len(list(_pairs(PairedLoads(side, side, 3, 7), None, []))) == 3
+    assert seeds == [7, 7, 8, 8, 9, 9]
 
 
 @pytest.fixture

@@ -63,6 +63,19 @@ def test_trials_that_are_repeated_are_counted_as_they_come(cell, capsys):
     assert shown == ["[1/1]", "[2/2]", "[3/3]"]
 
 
+def test_of_a_study_that_must_end_soon_the_first_figures_stay_on_a_terminal(cell, capsys, monkeypatch):
+    monkeypatch.setattr("prony.cli.progress.LiveLine.is_live", True)
+    shown = {}
+    for first in (0, 1):
+        with StudyProgress(4, 1.0, first) as progress:
+            for block in range(2):
+                progress.trial_started(cell, block, 2)
+                progress.trial_ended(cell, build.trial(cell, block, 0, [5] * 100))
+        shown[first] = [line for line in capsys.readouterr().err.splitlines() if "answered" in line]
+    assert (len(shown[0]), len(shown[1])) == (0, 1)
+    assert ": ok, 100 /s, 100 answered" in shown[1][0]
+
+
 def test_a_study_that_continues_with_nothing_but_repeats_shows_them(cell, capsys):
     with StudyProgress(4, 1.0) as progress:
         progress.planned(0)

@@ -300,6 +300,14 @@ def test_what_only_a_shell_could_run_before_each_trial_is_refused(planned, typed
     assert why in err
 
 
+def test_where_a_command_runs_before_each_trial_no_server_stays_for_rounds(planned):
+    typed = ("--before-each", "python fill.py", "--servers", "gunicorn,waitress")
+    _, err = planned({"shop.py": APP}, *typed, "--rounds", "5", status=2)
+    assert "the servers must be measured in turns: `--before-each` runs while" in err
+    _, err = planned({"shop.py": APP}, *typed, "--for", "10m")
+    assert "no rounds of short windows: `--before-each` runs while other servers stay" in err
+
+
 def test_what_runs_before_each_trial_is_said(planned):
     assert (
         "before each trial: python fill.py -n 3"

@@ -117,6 +117,19 @@ def test_an_engine_that_hangs_is_killed_at_the_hard_deadline(
         engine(body, spare_ns=300_000_000).run(WORKLOAD, ADDRESS, seat, ignore)
 
 
+def test_an_engine_that_stays_and_hangs_is_killed_at_once(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    body = "import time, signal\ndef run(*_):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+    hangs = engine(body, spare_ns=300_000_000)
+    with hangs.staying():
+        with pytest.raises(EngineError, match="was killed"):
+            hangs.run_short(WORKLOAD, ADDRESS, seat, ignore)
+        process = hangs._child._staying
+        assert process is not None
+        assert process.wait(5) == -9
+
+
 def test_a_cancelled_run_returns_what_it_has(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
     process = engine(WAITS_AND_RECORDS)
 

@@ -7,7 +7,14 @@ from random import Random
 import pytest
 
 from golden import build
-from prony.figures.rounds import apart, is_disturbed, levels, paces_by_round, slice_metrics
+from prony.figures.rounds import (
+    apart,
+    has_busy_neighbours,
+    is_disturbed,
+    levels,
+    paces_by_round,
+    slice_metrics,
+)
 from prony.figures.trial_metrics import trial_metrics
 from prony.model.observation import Slice
 from prony.model.trial import Ok, Trial, TrialRole
@@ -80,8 +87,28 @@ def test_a_server_whose_rounds_show_another_throughput_than_its_windows_is_named
     noise = [[random.gauss(0, 0.03) for _ in range(10)] for _ in range(4)]
     ratios = zip("abcd", noise, (1.0, 1.03, 1.3, 0.8), strict=True)
     each = {name: [log(ratio) + one for one in made] for name, made, ratio in ratios}
-    assert apart(each) == {"c": pytest.approx(1.3, rel=0.03), "d": pytest.approx(0.8, rel=0.03)}
-    assert apart({"c": each["c"][:4]}) == {}
+    named = {"c": pytest.approx(1.3, rel=0.03), "d": pytest.approx(0.8, rel=0.03)}
+    assert apart(each)[0] == named
+    # Three blocks of four servers are as much as five of one.
+    assert set(apart({name: logs[:3] for name, logs in each.items()})[0]) == set(named)
+    assert apart({"c": each["c"][:2]}) == ({}, None)
+
+
+def test_by_how_much_rounds_and_windows_may_differ_at_most_is_said():
+    random = Random(3)
+    each = {name: [random.gauss(0, 0.03) for _ in range(5)] for name in "abcd"}
+    named, most = apart(each)
+    assert named == {}
+    # t(0.99375, 16) = 2.8 of the error 0.03 / sqrt(5), and what the mean is off by itself.
+    assert 0.03 < most < 0.09
+    # A server that scatters more than the others is judged by its own scatter.
+    wild = {**each, "d": [0.7, 0.0, 0.6, 0.0, 0.45]}
+    assert "d" not in apart(wild)[0]
+
+
+@pytest.mark.parametrize(("share", "is_busy"), [(0.011, True), (0.009, False)])
+def test_neighbours_are_busy_from_a_hundredth_of_a_cpu_on(share, is_busy):
+    assert has_busy_neighbours(slice_of(0, 1, neighbours_ns=round(share * HALF_NS))) is is_busy
 
 
 def test_both_levels_are_found_as_they_were_made_whatever_the_machine_does():

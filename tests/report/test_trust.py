@@ -7,6 +7,7 @@ import pytest
 from golden.build import closed_study
 from prony.archive import open_archive
 from prony.figures.drift import Drift
+from prony.figures.rounds import Levels
 from prony.figures.statistics.power import Needed, Sight
 from prony.model.facts import AskedProgram
 from prony.reading.checks import Calibrations
@@ -82,6 +83,43 @@ def test_how_many_blocks_half_of_it_takes_is_a_range_or_nothing(reading, needed,
     (group,) = reading.groups
     shown = replace(reading, groups=(replace(group, power=Sight(12, 0.05, needed, 0.02)),))
     assert words in " ".join(markdown(study_report(shown)).split())
+
+
+def in_rounds(reading, lacking, levels):
+    """Return a reading whose first subject lacks the rounds of these blocks."""
+    (group,) = reading.groups
+    cells = tuple(
+        replace(
+            cell,
+            counted=tuple(
+                replace(one, by_round={} if place == 0 and one.block in lacking else {0: 1.0})
+                for one in cell.counted
+            ),
+        )
+        for place, cell in enumerate(group.cells)
+    )
+    return replace(reading, groups=(replace(group, cells=cells, levels=levels),))
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        (range(6), "no rounds of bjoern+hello: figures of their own windows"),
+        ([2, 4], "no rounds of bjoern+hello in 2 of the blocks: figures of their own windows"),
+    ],
+)
+def test_who_lacks_rounds_that_others_have_is_named(reading, lacking, words):
+    assert words in said(in_rounds(reading, lacking, None), "trials")
+    assert "no rounds" not in said(in_rounds(reading, [], None), "trials")
+
+
+def test_a_scatter_of_starts_that_rounds_hide_is_not_called_nothing(reading):
+    some, none = (Levels(5, 0.04, between, agree_within=0.11) for between in (0.03, 0.0))
+    shown = said(in_rounds(reading, [], some), "trials")
+    assert "throughput differs by 3 % from start to start, by 4 % within one (5 rounds)" in shown
+    assert "rounds differ from own windows by at most 11 %" in shown
+    hidden = said(in_rounds(reading, [], none), "trials")
+    assert "differs by 4 % within a start (5 rounds), not visibly more between starts" in hidden
 
 
 def test_a_program_that_may_not_be_seen_makes_the_figures_of_cpu_a_bound(reading):

@@ -229,14 +229,13 @@ def test_what_is_interrupted_goes_on_with_the_rounds_that_it_lacks(folder, prony
     assert all(slices for _, _, slices in found)
 
 
-def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, prony):
+def test_a_server_that_dies_in_the_rounds_is_named_and_one_that_is_left_alone_has_none(folder, prony):
     (folder / "shop.py").write_text(DIES)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "5")
     done = prony(*words, "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds from block 1 on: the server exited with status 3" in done.err
-    found = {(cell, block): len(slices) for cell, block, slices in slices_of(folder / "r.prony")}
-    assert (found[0, 0] >= 5, found[1, 0], found[1, 1]) == (True, 0, 0)
+    assert not any(slices for _, _, slices in slices_of(folder / "r.prony"))
 
 
 def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
@@ -245,21 +244,17 @@ def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
     done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds from block 1 on: its replies take longer than the lead" in done.err
-    assert "no rounds of waitress+shop: figures of their own windows" in " ".join(done.out.split())
-    assert [bool(slices) for cell, _, slices in sorted(slices_of(folder / "r.prony"))] == [True, False]
+    assert not any(slices for _, _, slices in slices_of(folder / "r.prony"))
 
 
-def test_where_a_server_is_not_idle_between_its_turns_no_round_counts_and_that_is_said(folder, prony):
+def test_a_server_that_is_not_idle_between_its_turns_is_named_and_measured_in_turns(folder, prony):
     (folder / "shop.py").write_text(NEVER_IDLE)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "3")
     done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
-    assert "no round of block 1 counts: " in done.err
-    found = slices_of(folder / "r.prony")
-    assert all(slices and not any(one.counts for one in slices) for _, _, slices in found)
     # Waitress burns a sixth of a CPU while Gunicorn has its turn.
-    mean_ns = [sum(one.neighbours_ns for one in slices) / len(slices) for _, _, slices in sorted(found)]
-    assert mean_ns[0] > 20_000_000 > 10 * mean_ns[1]
+    assert "waitress+shop has no rounds from block 1 on: it is not idle between its turns" in done.err
+    assert not any(slices for _, _, slices in slices_of(folder / "r.prony"))
 
 
 # So many blocks have trials, the last has rounds alone.
@@ -306,7 +301,7 @@ def test_a_block_of_rounds_alone_in_which_a_server_dies_is_measured_whole(folder
     done = with_rounds_alone(prony)(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds from block 1 on: the server exited with status 3" in done.err
-    assert "from block 1 on trials have windows, and no rounds: not all servers can" in done.err
+    assert "from block 1 on trials have windows: not all servers can" in done.err
     assert windows_of(folder / "r.prony") == [(0, True, False)] * 2
 
 
@@ -332,10 +327,8 @@ def test_who_cannot_live_beside_its_twin_is_measured_in_turns_and_named(folder, 
     said = [line for line in done.err.splitlines() if "has no rounds from block 1 on: " in line]
     assert len(said) == 1
     assert reason in said[0]
-    found = {(cell, block): bool(slices) for cell, block, slices in slices_of(folder / "r.prony")}
-    gone = 1 if "waitress+shop has" in said[0] else 0
-    # In the second block the other one has nobody to take turns with.
-    assert found == {(cell, block): (cell, block) == (1 - gone, 0) for cell in (0, 1) for block in (0, 1)}
+    # The other one has nobody to take turns with.
+    assert not any(slices for _, _, slices in slices_of(folder / "r.prony"))
 
 
 DATABASE = """\

@@ -27,17 +27,21 @@ from prony.model.workload import (
 from prony.plan.order import block_turns
 from prony.study.extent import (
     MOST_BLOCKS,
+    SHORT_TRIALS,
     Wishes,
     extent_of,
     fitting,
+    levels_to_expect,
+    rounds_seconds,
     seeing,
     usual_noise,
     with_short_trials,
 )
-from prony.study.rounds import side_by_side, why_in_turns
+from prony.study.rounds import side_by_side, unfit_cells, why_in_turns
 
 APP = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"})
 LOAD = Workload(ClosedLoop(4), DurationStop(3 * SECOND_NS), warmup_ns=SECOND_NS)
+LONG = replace(LOAD, stop=DurationStop(15 * SECOND_NS))
 
 
 class NoneLeftOut:
@@ -105,8 +109,8 @@ IN_TURNS = [
     (plan_of(replace(LOAD, connection_requests=100)), "do not reach their limit"),
     (plan_of(replace(LOAD, connection_age_ns=SECOND_NS)), "do not reach their limit"),
     (plan_of(replace(LOAD, mix=Mix((MixPath("/"),), file=FILE))), "the first requests of urls.csv"),
-    (with_cells(plan_of(), sandbox=SandboxChoice(cpu_quota=0.5)), "a quota of CPU"),
-    (replace(plan_of(), source="wrk for 30 s"), "it repeats an experiment"),
+    (replace(plan_of(), source="wrk for 30 s", profile="original"), "it repeats an experiment"),
+    (replace(plan_of(LONG), source="wrk for 30 s"), "it repeats an experiment"),
     (replace(plan_of(), design=replace(plan_of().design, find_rate="p99 < 50ms")), "a search for rates"),
     (plan_of(servers=1), "a server alone"),
 ]
@@ -125,6 +129,9 @@ def test_what_must_be_measured_in_turns_has_no_rounds_and_says_why(plan, reason)
         with_tls(plan_of()),
         plan_of(replace(LOAD, loop=ClosedLoop(1000), request=ENDED)),
         plan_of(replace(LOAD, loop=OpenLoop(900.0))),
+        plan_of(LONG),
+        replace(plan_of(), source="wrk for 30 s"),
+        with_cells(plan_of(), sandbox=SandboxChoice(cpu_quota=0.5)),
         replace(
             plan_of(),
             cells=tuple(
@@ -134,10 +141,34 @@ def test_what_must_be_measured_in_turns_has_no_rounds_and_says_why(plan, reason)
             ),
         ),
     ],
-    ids=["tls", "many connections", "open loop", "64 cells of four loads"],
+    ids=[
+        *("tls", "many connections", "open loop", "long windows", "an experiment in short windows"),
+        *("a quota of periods of 0.1 s", "64 cells of four loads"),
+    ],
 )
 def test_rounds_fit_what_a_short_window_shows_as_a_long_one_does(plan):
     assert why_in_turns(plan) is None
+
+
+def sweep_of(*connections):
+    cells = (
+        Cell(4 * k + one.id, one.subject, replace(LOAD, loop=ClosedLoop(many)))
+        for k, many in enumerate(connections)
+        for one in plan_of().cells
+    )
+    return replace(plan_of(), cells=tuple(cells))
+
+
+def test_a_load_that_short_windows_do_not_fit_leaves_the_others_their_rounds():
+    plan = sweep_of(10, 2000)
+    assert why_in_turns(plan) is None
+    assert sorted(unfit_cells(plan)) == [4, 5, 6, 7]
+    assert "2000 connections" in why_in_turns(sweep_of(2000, 4000))
+    # Every block has trials, and rounds take time for the four alone.
+    found = fitting(plan, NoneLeftOut(), 3600)
+    assert (found.design.rounds > 0, found.whole_blocks) == (True, found.blocks)
+    rounds = [replace(one, design=replace(one.design, rounds=5)) for one in (plan, sweep_of(10))]
+    assert rounds_seconds(rounds[0]) == rounds_seconds(rounds[1])
 
 
 @pytest.mark.parametrize(("servers", "sizes"), [(2, [2]), (16, [16]), (17, [9, 8]), (64, [16] * 4)])
@@ -188,6 +219,31 @@ def test_where_latencies_decide_or_a_load_has_one_server_every_block_has_trials(
         assert why_in_turns(plan) is None
         found = fitting(plan, NoneLeftOut(), 3600)
         assert found.whole_blocks == found.blocks
+        assert (found.design.rounds > 0) is (plan is several)
+
+
+def test_rounds_promise_nothing_of_latencies_which_they_have_not():
+    paced, plain = plan_of(replace(LOAD, loop=OpenLoop(900.0))), plan_of()
+    for plan, is_less in ((paced, False), (plain, True)):
+        with_rounds = replace(plan, design=replace(plan.design, rounds=30))
+        assert (usual_noise(with_rounds) < usual_noise(plan)) is is_less
+
+
+def test_more_is_expected_of_servers_whose_starts_differ_more_than_is_usual():
+    plan = replace(plan_of(), design=replace(plan_of().design, rounds=12))
+    (usual, within), (large, same) = levels_to_expect(plan)
+    assert (within, large) == (same, 3 * usual)
+    noisy = 2 * usual_noise(plan_of())
+    assert levels_to_expect(plan, noisy) == ((usual, 2 * within), (large, 2 * within))
+    assert levels_to_expect(plan, 0.01) == levels_to_expect(plan)
+
+
+def test_shorter_trials_say_what_they_may_hide():
+    long = plan_of(replace(LOAD, stop=DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS))
+    assert with_short_trials(long).notes == (SHORT_TRIALS,)
+    piloted = replace(plan_of(), design=replace(plan_of().design, pilot_ns=30 * SECOND_NS))
+    assert with_short_trials(piloted).notes == (SHORT_TRIALS,)
+    assert with_short_trials(plan_of()).notes == ()
 
 
 def test_who_wants_turns_has_no_rounds():

@@ -16,6 +16,7 @@ from prony.figures.load_pairs import LoadPair, LoadSide, PairedLoads, compare_lo
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import DurationStop, OpenLoop
+from prony.plan.order import with_arrivals
 from prony.report.compare import compare_document
 from prony.study.rounds import LEAD_NS, WINDOW_NS, mean_reply_ns, why_long
 
@@ -65,7 +66,9 @@ def _pairs(asked: PairedLoads, engine: Engine, dropped: list[Recording]) -> Iter
         second_began = order.random() < 0.5
         sides = (asked.second, asked.first) if second_began else (asked.first, asked.second)
         windows = []
-        for side in sides:
+        for one in sides:
+            # With one seed each window would ask for the same first requests of a mix.
+            side = replace(one, workload=with_arrivals(one.workload, asked.seed + number))
             windows.append(_window(side, engine, f"pair {number + 1} of {asked.pairs}  "))
             if windows[-1].window.interrupted:
                 dropped.extend(windows)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,9 @@ def run_and_report(task: "Study", ending: Ending) -> int:
 
     extent = extent_of(task.plan, task.catalog, task.cross_checks)
     status: int = ExitCode.DONE
-    with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
+    # Of one that must end soon the first block's figures are the first look.
+    shown_blocks = 0 if task.plan.design.length_ns is None else 1
+    with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s, shown_blocks) as progress:
         for words in grid_words(task.plan.subjects()):
             progress.notice(words)
         progress.notice(f"{task.plan.title}: {_before(task)}{extent}")
@@ -235,7 +238,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.figures.statistics.compare import LEAST_BLOCKS, few_sessions
     from prony.figures.statistics.power import foreseen, spread_of_floor
     from prony.machine.fingerprint import brief_fingerprint
-    from prony.study.extent import usual_levels, usual_noise
+    from prony.study.extent import levels_to_expect, shows_by_rounds
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})
@@ -249,14 +252,15 @@ def _power(plan: "Plan") -> "Iterator[str]":
         return
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
-    own = (spread_of_floor(floor, plan.blocks) / 2**0.5,) if floor else _USUAL_NOISE
-    own = (usual_noise(plan),) if plan.design.rounds else own
-    for noise in own:
+    own: tuple[float, ...] = (spread_of_floor(floor, plan.blocks) / 2**0.5,) if floor else _USUAL_NOISE
+    levels = levels_to_expect(plan, own[0] if floor else 0.0) if shows_by_rounds(plan) else ()
+    own = tuple(hypot(*one) for one in levels) or own
+    for number, noise in enumerate(own):
         low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)
-        is_known = floor and not plan.design.rounds
+        is_known = floor and not levels
         of = f"the noise of this machine ({100 * noise:.1f} % in a trial)" if is_known else _usual(noise)
-        if plan.design.rounds:
-            between, within = (100 * one for one in usual_levels(plan))
+        if levels:
+            between, within = (100 * one for one in levels[number])
             of += f" ({between:.2g} % from start to start, {within:.2g} % within one)"
         found = f"{100 * low:.0f} %, or {100 * high:.0f} % where one trial in twenty is far off"
         yield f"with {of}, {plan.blocks} blocks find a difference of {found}, nine times in ten"

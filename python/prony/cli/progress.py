@@ -10,8 +10,9 @@ from typing import Self
 
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_progress import LiveLine, progress_bar
-from prony.core.units import format_count
+from prony.core.units import format_count, format_rate
 from prony.figures.account import Tally, tally
+from prony.figures.rates import rates_of
 from prony.figures.validity import disturbed_reach
 from prony.model.json_codec import Json
 from prony.model.plan import Cell
@@ -27,11 +28,14 @@ def _clock(seconds: float) -> str:
 
 
 class StudyProgress(StudyListener):
-    """The progress of a study: environments, then trials: the running one, those left, the time left."""
+    """The progress of a study: environments, then trials: the running one, those left, the time left. Of so
+    many first blocks each trial's line stays (``shown_blocks``).
+    """
 
-    def __init__(self, trials: int, estimate_s: float) -> None:
+    def __init__(self, trials: int, estimate_s: float, shown_blocks: int = 0) -> None:
         self._line = LiveLine()
         self._trials = trials
+        self._shown_blocks = shown_blocks
         self._done = 0
         self._lengths: deque[float] = deque(maxlen=40)
         self._estimate_s = estimate_s
@@ -112,7 +116,8 @@ class StudyProgress(StudyListener):
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"
-        if not self._line.is_live or not isinstance(trial.outcome, Ok):
+        is_first = trial.block < self._shown_blocks
+        if is_first or not self._line.is_live or not isinstance(trial.outcome, Ok):
             self.notice(f"{line}  ({_clock(self._left_s())} to go)")
 
     def _left_s(self) -> float:
@@ -130,11 +135,16 @@ class StudyProgress(StudyListener):
 def _outcome(trial: Trial) -> str:
     match trial.outcome:
         case Ok():
-            return f"ok, {_counts(trial)}"
+            return f"ok, {_rate(trial)}{_counts(trial)}"
         case Failed(stage, reason):
             return f"failed at {stage}: {reason}"
         case Invalid(reason):
             return f"a bound, {_counts(trial)}: {reason}" if disturbed_reach(trial) else f"invalid: {reason}"
+
+
+def _rate(trial: Trial) -> str:
+    rate = rates_of(trial.recording)["ok_per_s"] if trial.recording else None
+    return "" if rate is None else f"{format_rate(rate)}, "
 
 
 def _counts(trial: Trial) -> str:

@@ -24,6 +24,7 @@ _PAUSE = "1h"
 _PILOT_NS = 30 * SECOND_NS
 # Fewer blocks give no verdict, so nothing is compared that would have to be warm.
 _LEAST_PILOTED = 5
+_LATENCIES_DECIDE = "latencies decide under a rate, and rounds have none"
 
 LOOKS = (10, 15, 20)
 """Numbers of blocks after which a study looks at its figures: planned, because each look costs confidence."""
@@ -97,9 +98,10 @@ def with_length(
         if value:
             raise UsageError(f"`{typed}` and `{option}` exclude each other; expected one of them")
     from prony.study.extent import Wishes, extent_of, fitting, with_short_trials
-    from prony.study.rounds import why_in_turns
+    from prony.study.rounds import are_closed, why_in_turns
 
-    if reason := why_in_turns(plan):
+    reason = why_in_turns(plan) or (None if are_closed(plan) else _LATENCIES_DECIDE)
+    if reason:
         say(f"no rounds of short windows: {reason}")
     wishes = Wishes(may_shorten=may_shorten, in_turns=sure.rounds == 0)
     if sure.length is None:

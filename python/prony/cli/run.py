@@ -241,7 +241,10 @@ def study_of(
     if not options.output.show_only:
         _show_found(options, plan, found)
     checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
-    plan = with_length(plan, known, checks, options.sure, may_shorten=_has_usual_lengths(options))
+    noted, sure = len(plan.notes), _without_rounds(options.sure) if before_each else options.sure
+    plan = with_length(plan, known, checks, sure, may_shorten=_has_usual_lengths(options))
+    for remark in plan.notes[noted:]:
+        say(remark)
     return Study(
         plan=plan,
         catalog=known,
@@ -284,6 +287,22 @@ def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tu
         f"servers have {least} of {there} CPUs here, and how many workers are best depends on that: "
         "--share-cpus gives them all, with the generator on one",
     )
+
+
+def _without_rounds(sure: SureOptions) -> SureOptions:
+    """Return the options with trials in turns: a command before each would change what servers that stay use.
+
+    *Errors*: UsageError where rounds are typed.
+    """
+    reason = "`--before-each` runs while other servers stay"
+    if sure.rounds:
+        raise UsageError(
+            f"`--rounds {sure.rounds}`: the servers must be measured in turns: {reason}",
+            hint="leave out --rounds",
+        )
+    if sure.length is not None or sure.see is not None:
+        say(f"no rounds of short windows: {reason}")
+    return replace(sure, rounds=0)
 
 
 def _before_each(typed: str | None) -> tuple[str, ...]:

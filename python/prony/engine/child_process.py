@@ -170,6 +170,7 @@ class Child:
                 case _:
                     on_event(event)
         if process.poll() is None and self._cancelled_s is None:
+            _kill(process)
             raise EngineError(
                 f"the generator did not finish within {format_duration(limit_ns)} and was killed"
             )
@@ -223,11 +224,15 @@ def _started(
         yield process
     finally:
         if process.poll() is None:
-            # One that has not taken its seat yet may be another user's: it ends with its input.
-            with contextlib.suppress(PermissionError):
-                process.kill()
+            _kill(process)
         # Closes all three pipes.
         process.communicate()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    # One that has not taken its seat yet may be another user's: it ends with its input.
+    with contextlib.suppress(PermissionError):
+        process.kill()
 
 
 def _send(process: "subprocess.Popen[bytes]", order: Json) -> None:

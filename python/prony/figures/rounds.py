@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from prony.core.units import SECOND_NS
 from prony.figures.rates import rates_of
-from prony.figures.statistics.compare import LEAST_BLOCKS
-from prony.figures.statistics.effects import paired, ratio_of
+from prony.figures.statistics.effects import change_of, ratio_of, student_t
 from prony.model.observation import Slice
 from prony.model.recording import Recording
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LEAST_SLICES = 3
+LEAST_SLICES = 3
 # Of the CPUs' time in a turn. Smaller disturbances meet all servers alike over the rounds.
 _MOST_DISTURBED = 0.10
 # Of a turn's time on one CPU. A server that is not idle between its turns takes from all others, never from
@@ -28,6 +27,8 @@ _MOST_DISTURBED = 0.10
 _MOST_OF_NEIGHBOURS = 0.01
 _MOST_FAILED = 0.01
 _MOST_APART = 0.05
+# Of a server, to compare its rounds with its own windows; their scatter is that of all servers' blocks.
+_LEAST_PAIRS = 3
 
 
 def is_disturbed(one: Slice, cpus: int) -> bool:
@@ -36,7 +37,12 @@ def is_disturbed(one: Slice, cpus: int) -> bool:
     """
     turn_ns = max(1, one.ended_ns - one.began_ns)
     is_taken = one.others_ns + one.steal_ns > _MOST_DISTURBED * cpus * turn_ns
-    return is_taken or one.neighbours_ns > _MOST_OF_NEIGHBOURS * turn_ns
+    return is_taken or has_busy_neighbours(one)
+
+
+def has_busy_neighbours(one: Slice) -> bool:
+    """Return whether the block's other servers had more than 1 % of one CPU's time in a turn."""
+    return one.neighbours_ns > _MOST_OF_NEIGHBOURS * max(1, one.ended_ns - one.began_ns)
 
 
 def _counted(slices: Sequence[Slice]) -> list[Slice]:
@@ -45,7 +51,7 @@ def _counted(slices: Sequence[Slice]) -> list[Slice]:
     """
     counted = [one for one in slices if one.counts and one.close_ns > one.open_ns]
     answered, failed = sum(one.answered for one in counted), sum(one.failed for one in counted)
-    is_sound = len(counted) >= _LEAST_SLICES and all(one.ok for one in counted)
+    is_sound = len(counted) >= LEAST_SLICES and all(one.ok for one in counted)
     return counted if is_sound and failed <= _MOST_FAILED * answered else []
 
 
@@ -90,16 +96,33 @@ def beside_window(slices: Sequence[Slice], recording: Recording | None) -> float
     return log(in_rounds / own) if in_rounds and own else None
 
 
-def apart(each: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the servers whose rounds do not show what their own windows do, with the ratio.
+def apart(each: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], float | None]:
+    """Return the servers whose rounds do not show what their own windows do, with the ratio; and by how much
+    those of any may differ at most, null where that is not known.
 
-    *Definition*: ``each``: of each server, `beside_window` in its blocks, five at least. The interval of the
-    mean, one of all at 95 %, lies beyond 5 %.
+    *Definition*: ``each``: of each server, `beside_window` in its blocks, three at least. The interval of its
+    mean, one of all at 95 %, by the larger of its own variance and of all servers' about their means, lies
+    beyond 5 %. At most: the end of these intervals that is farthest from no difference.
     """
-    effects = {name: paired(logs) for name, logs in each.items() if len(logs) >= LEAST_BLOCKS}
-    ends = {name: one.interval(0.05 / len(each)) for name, one in effects.items()}
-    beyond = (name for name, (low, high) in ends.items() if max(low, -high) > log1p(_MOST_APART))
-    return {name: ratio_of(effects[name].centre) for name in beyond}
+    known = {name: logs for name, logs in each.items() if len(logs) >= _LEAST_PAIRS}
+    if not known:
+        return {}, None
+    freedom = sum(len(logs) - 1 for logs in known.values())
+    squares = {name: _squares(logs) for name, logs in known.items()}
+    usual, times = sum(squares.values()) / freedom, student_t(1 - 0.025 / len(each), freedom)
+    found, most = dict[str, float](), 0.0
+    for name, logs in known.items():
+        centre = sum(logs) / len(logs)
+        half = times * sqrt(max(usual, squares[name] / (len(logs) - 1)) / len(logs))
+        most = max(most, abs(centre) + half)
+        if abs(centre) - half > log1p(_MOST_APART):
+            found[name] = ratio_of(centre)
+    return found, change_of(most)
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return sum((one - mean) ** 2 for one in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +137,8 @@ class Levels:
     """Standard deviation from start to start, without what the rounds alone explain."""
     apart: Mapping[str, float] = field(default_factory=dict)
     """Throughput by rounds over that by own windows, of the servers where they differ by more than 5 %."""
+    agree_within: float | None = None
+    """By how much these two differ at most, of any server, as far as its blocks show; null below three."""
 
 
 def levels(blocks: Sequence[Sequence[Mapping[int, float]]]) -> Levels | None:

@@ -132,9 +132,10 @@ class Slice:
 
     From ``began_ns`` to ``ended_ns`` it had its turn, from ``open_ns`` to ``close_ns`` requests counted
     (CLOCK_MONOTONIC): ``ok`` and ``answered`` within the window, ``failed`` of all of it. ``cpu_ns``: of the
-    server's processes in the window, null when one of them ended or began meanwhile. In the turn the block's
-    other servers used ``neighbours_ns``, all other programs ``others_ns``, and the hypervisor took
-    ``steal_ns``, on the trial's CPUs. ``counts``: the round is whole, and nothing disturbed it.
+    server's processes in the window, null when one of them ended or began meanwhile, or where another server
+    of the block has no such figure. In the turn the block's other servers used ``neighbours_ns``, all other
+    programs ``others_ns``, and the hypervisor took ``steal_ns``, on the trial's CPUs. ``counts``: the round
+    is whole, nothing disturbed it, and each server has a figure by its rounds.
     """
 
     round: int

@@ -216,7 +216,8 @@ def _levels(cells: Sequence[CellSummary]) -> Levels | None:
         cell.name: [one.beside_window for one in cell.counted if one.beside_window is not None]
         for cell in cells
     }
-    return found and replace(found, apart=apart(beside))
+    named, within = apart(beside)
+    return found and replace(found, apart=named, agree_within=within)
 
 
 def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall]:

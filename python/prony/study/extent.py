@@ -15,7 +15,14 @@ from prony.figures.statistics.effects import student_t
 from prony.figures.statistics.power import foreseen
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
-from prony.study.rounds import SLICE_S, lead_in_ns, rounds_decide, why_in_turns
+from prony.study.rounds import (
+    SLICE_S,
+    are_closed,
+    lead_in_ns,
+    rounds_decide,
+    unfit_cells,
+    why_in_turns,
+)
 from prony.study.task import TRIAL_OVERHEAD_S
 
 # Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
@@ -115,8 +122,10 @@ def rounds_seconds(plan: Plan) -> float:
     if not plan.design.rounds:
         return 0.0
 
-    starts_s = sum(seconds(lead_in_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in plan.cells)
-    return starts_s + plan.design.rounds * len(plan.cells) * SLICE_S
+    unfit = unfit_cells(plan)
+    cells = [cell for cell in plan.cells if cell.id not in unfit]
+    starts_s = sum(seconds(lead_in_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in cells)
+    return starts_s + plan.design.rounds * len(cells) * SLICE_S
 
 
 def _length_s(cell: Cell) -> float:
@@ -141,6 +150,8 @@ def rough_length(seconds: float) -> str:
 # What is usual: the standard deviation of a logarithm from start to start of a server, and of one window.
 # That falls from two seconds on, to about a half at ten seconds.
 _START, _WINDOW = 0.02, 0.078
+# Of four recorded servers two: who foresees by the usual alone promises too much.
+_LARGE_START = 0.06
 _FLAT_S, _FALL = 2.0, 0.385
 _ROUNDS = (3, 5, 8, 12, 20, 30)
 _NINE_IN_TEN = 1.28
@@ -154,14 +165,21 @@ MOST_BLOCKS = 1000
 
 # Of a study for which there is little time.
 _SHORT_WINDOW_NS, _SHORT_WARMUP_NS = 3 * SECOND_NS, SECOND_NS
+SHORT_TRIALS = (
+    "trials are short, after a warm-up of 1 s at most and without a pilot: a server that compiles while it "
+    "runs may not be warm by then, and needs more time, or --warmup and --duration"
+)
 
 
 def with_short_trials(plan: Plan) -> Plan:
     """Return the plan with trials of three seconds at most, after one of warm-up; no pilot, no
-    calibration.
+    calibration. A note says what that may hide.
     """
     cells = tuple(replace(cell, workload=_short(cell.workload)) for cell in plan.cells)
-    return replace(plan, cells=cells, calibration=None, design=replace(plan.design, pilot_ns=None))
+    is_short = cells != plan.cells or plan.design.pilot_ns is not None
+    notes = (*plan.notes, SHORT_TRIALS) if is_short else plan.notes
+    design = replace(plan.design, pilot_ns=None)
+    return replace(plan, cells=cells, calibration=None, design=design, notes=notes)
 
 
 def _short(load: Workload) -> Workload:
@@ -282,4 +300,19 @@ def usual_levels(plan: Plan) -> tuple[float, float]:
     stop = plan.cells[0].workload.stop
     window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else _FLAT_S
     own = _WINDOW * min(1.0, (_FLAT_S / window_s) ** _FALL)
-    return _START, _WINDOW / sqrt(plan.design.rounds) if plan.design.rounds else own
+    return _START, _WINDOW / sqrt(plan.design.rounds) if shows_by_rounds(plan) else own
+
+
+def levels_to_expect(plan: Plan, of_machine: float = 0.0) -> tuple[tuple[float, float], ...]:
+    """Return what is usual from start to start and within a start, and what it is of servers whose starts
+    differ more. ``of_machine``: the noise of a window there, if known: rounds have as many times the usual.
+    """
+    between, within = usual_levels(plan)
+    in_turns = replace(plan, design=replace(plan.design, rounds=0))
+    within *= max(1.0, of_machine / usual_noise(in_turns))
+    return (between, within), (_LARGE_START, within)
+
+
+def shows_by_rounds(plan: Plan) -> bool:
+    """Return whether rounds give the figure that decides: not in an open loop, where latencies do."""
+    return plan.design.rounds > 0 and are_closed(plan)

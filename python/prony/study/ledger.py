@@ -1,6 +1,8 @@
 """What a study has measured so far, by turn: no trial is run twice, and disturbed ones are repeated."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from prony.archive import ArchiveWriter
@@ -58,10 +60,20 @@ def length_of_slices(slices: Iterable[Slice]) -> int:
 
 @dataclass(slots=True)
 class Ledger:
-    """The archive as the measuring side sees it: what it holds, and where to add trials."""
+    """The archive as the measuring side sees it: what it holds, and where to add trials. ``more_ns``: what
+    this run took beside them.
+    """
 
     writer: ArchiveWriter
     entries: dict[Key, ArchivedTrial] = field(default_factory=dict)
+    more_ns: int = 0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Within the block all time counts as measured: that in which servers start for rounds too."""
+        began_ns, before_ns = time.monotonic_ns(), self.measured_ns
+        yield
+        self.more_ns += max(0, time.monotonic_ns() - began_ns - (self.measured_ns - before_ns))
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's trial is in the archive."""
@@ -119,8 +131,8 @@ class Ledger:
 
     @property
     def measured_ns(self) -> int:
-        """How long all trials took together, including those of earlier runs."""
-        return sum(entry.length_ns for entry in self.entries.values())
+        """How long all trials took together, including those of earlier runs, and what came with rounds."""
+        return self.more_ns + sum(entry.length_ns for entry in self.entries.values())
 
     @property
     def pilot_ns(self) -> int:

@@ -20,15 +20,14 @@ from prony.engine.generator import OnEvent
 from prony.engine.process import ProcessEngine
 from prony.figures.account import RequestClass, tally
 from prony.figures.rates import QUALIFIED_ERROR_RATIO
-from prony.figures.rounds import is_disturbed, slice_metrics
+from prony.figures.rounds import LEAST_SLICES, has_busy_neighbours, is_disturbed, slice_metrics
 from prony.model.json_codec import Json
 from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
-from prony.plan.order import Turn, balanced_orders, block_turns
-from prony.sandbox.ceilings import memory_bytes
+from prony.plan.order import Turn, balanced_orders, block_turns, with_arrivals
 from prony.sandbox.placement import equivalent
 from prony.sandbox.subject import RunningSubject
 from prony.sandbox.watch.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
@@ -51,6 +50,8 @@ _MOST_ALIVE = 16
 # Rounds that a disturbance takes are made up for, so many for each that was planned.
 _MOST_MORE = 0.5
 _MOST_FAILED, _MOST_LATE = 0.01, 0.01
+_LEAST_SERVERS = 2
+_LONG_WINDOW_NS, _ORIGINAL = 10 * SECOND_NS, "original"
 _NEIGHBOURS = "the block's other servers are not idle between their turns"
 _NOT_ALL = "not all servers can take turns side by side"
 
@@ -59,17 +60,33 @@ def why_in_turns(plan: Plan) -> str | None:
     """Return why the servers of a plan cannot stay side by side for rounds; None: they can."""
     if plan.design.find_rate:
         return "a search for rates has no block"
-    if plan.source:
+    if plan.source and (plan.profile == _ORIGINAL or any(_is_long(cell.workload) for cell in plan.cells)):
         return "it repeats an experiment, whose windows are long"
-    if max(Counter(map(_load_of, plan.cells)).values()) < 2:
+    if max(Counter(map(_load_of, plan.cells)).values()) < _LEAST_SERVERS:
         return "a server alone has nobody to take turns with"
-    return next((reason for cell in plan.cells if (reason := _why_not(cell))), None)
+    unfit = unfit_cells(plan)
+    fit = Counter(_load_of(cell) for cell in plan.cells if cell.id not in unfit)
+    return None if max(fit.values(), default=0) >= _LEAST_SERVERS else next(iter(unfit.values()))
+
+
+def unfit_cells(plan: Plan) -> dict[int, str]:
+    """Return why cells are measured in turns though others have rounds, by their id."""
+    return {cell.id: reason for cell in plan.cells if (reason := _why_not(cell))}
+
+
+def _is_long(load: Workload) -> bool:
+    return isinstance(load.stop, DurationStop) and load.stop.duration_ns > _LONG_WINDOW_NS
 
 
 def rounds_decide(plan: Plan) -> bool:
     """Return whether rounds alone give each cell the figure that decides, throughput, and one to compare."""
     of_load = Counter(map(_load_of, plan.cells))
-    return min(of_load.values()) > 1 and all(isinstance(one.workload.loop, ClosedLoop) for one in plan.cells)
+    return min(of_load.values()) > 1 and are_closed(plan) and not unfit_cells(plan)
+
+
+def are_closed(plan: Plan) -> bool:
+    """Return whether throughput decides under each load: in open loops latencies do, which rounds lack."""
+    return all(isinstance(one.workload.loop, ClosedLoop) for one in plan.cells)
 
 
 def _load_of(cell: Cell) -> tuple[tuple[str, float], ...]:
@@ -80,8 +97,6 @@ def _load_of(cell: Cell) -> tuple[tuple[str, float], ...]:
 def _why_not(cell: Cell) -> str | None:
     if cell.engine.name != "prony":
         return f"the generator {cell.engine.name} is started again for each load"
-    if cell.sandbox.cpu_quota is not None:
-        return "a quota of CPU gives it in periods that are long beside a short window"
     front = cell.subject.frontend or cell.subject
     return why_long(cell.workload, with_tls=front.settings.get(TLS, TLS_OFF) != TLS_OFF)
 
@@ -107,7 +122,8 @@ def why_long(load: Workload, *, with_tls: bool) -> str | None:
 class _Seat:
     """A server that stays: its task, its generator, and what its turns showed. ``late``: turns after which
     requests were still under way; ``fewer``: turns before which processes had ended; ``processes``: after the
-    last one. ``ended``: why it has no more of them.
+    last one. ``idle_ns``: CPU time that it used in turns of others; ``set_up_ns``: its part of the time
+    before the first round. ``ended``: why it has no more of them.
     """
 
     task: Task
@@ -117,17 +133,18 @@ class _Seat:
     late: int = 0
     fewer: int = 0
     processes: int = 0
+    idle_ns: int = 0
     ended: str | None = None
     started_unix_ns: int = field(default_factory=time.time_ns)
+    set_up_ns: int = 0
 
     @property
     def cell_id(self) -> int:
         return self.task.cell.id
 
-    @property
-    def load(self) -> Workload:
-        """The load of a slice."""
-        load = self.task.cell.workload
+    def load(self, seed: int) -> Workload:
+        """Return the load of a slice with its arrivals drawn from a seed."""
+        load = with_arrivals(self.task.cell.workload, seed)
         return replace(
             load, stop=DurationStop(WINDOW_NS), warmup_ns=LEAD_NS, grace_ns=min(load.grace_ns, _DRAIN_NS)
         )
@@ -143,6 +160,13 @@ class _Seat:
         return recording
 
 
+def asks_unknown(bench: StudyBench, ledger: Ledger) -> bool:
+    """Return whether servers ask programs that only an earlier run has found: what these use would look like
+    a disturbance until a trial has found them again.
+    """
+    return not bench.known.idle and any(entry.facts.asked for entry in ledger.entries.values())
+
+
 def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
     """Run the rounds of a block, and archive what they showed with its trials.
 
@@ -154,12 +178,16 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
     for number, turns in enumerate(_groups(bench, block)):
         leave_crowds(bench, turns, ledger, listener)
         fit = [turn for turn in turns if turn.cell.id not in bench.in_turns]
-        if len(fit) > 1 and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
+        if len(fit) >= _LEAST_SERVERS and not ledger.has_slices(block, {turn.cell.id for turn in turns}):
+            if asks_unknown(bench, ledger):
+                listener.notice(f"block {block + 1} gets no rounds: what its servers ask is not known yet")
+                return
             keep = partial(_keep, ledger, block, _first_round(bench, number))
             seats = _run_group(bench, fit, listener, keep)
-            if _living(seats) and not _whole_rounds(seats):
+            unsound = _unsound(seats, _LEAST_SERVERS, _to_keep(seats, 0))
+            if unsound and unsound.reason != _NOT_ALL:
                 instead = "its figures are of the trials' own windows"
-                listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}; {instead}")
+                listener.notice(f"no round of block {block + 1} counts: {unsound.reason}; {instead}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +213,7 @@ def run_rounds_alone(
     for number, turns in enumerate(groups):
         seats = _run_group(bench, turns, listener)
         kept = _to_keep(seats, _first_round(bench, number))
-        if unsound := _unsound(seats, len(turns), kept, bench.study.plan.design.allow_errors):
+        if unsound := _unsound(seats, len(turns), kept):
             return unsound
         found += [_in_rounds(turn, seat, kept[seat.cell_id]) for turn, seat in zip(turns, seats, strict=True)]
     ledger.append(*found)
@@ -202,7 +230,24 @@ def _first_round(bench: StudyBench, group: int) -> int:
 
 
 def _keep(ledger: Ledger, block: int, first: int, seats: Sequence[_Seat]) -> None:
-    ledger.append_slices(block, _to_keep(seats, first))
+    kept = _to_keep(seats, first)
+    if len(kept) >= _LEAST_SERVERS:
+        ledger.append_slices(block, alike(kept))
+
+
+def alike(kept: Mapping[int, Sequence[Slice]]) -> Mapping[int, Sequence[Slice]]:
+    """Return the slices of a block without a figure that one of its servers has not: that one has it of its
+    own window, and one of a window is not beside one of rounds.
+    """
+    found = [slice_metrics(each) for each in kept.values()]
+    are_sound, have_cpu = all(found), all("cpu_ns_per_request" in one for one in found)
+    return {
+        cell_id: [
+            replace(one, counts=one.counts and are_sound, cpu_ns=one.cpu_ns if have_cpu else None)
+            for one in each
+        ]
+        for cell_id, each in kept.items()
+    }
 
 
 def side_by_side(turns: Sequence[Turn]) -> list[list[Turn]]:
@@ -234,21 +279,48 @@ def _run_group(
     """Run the rounds of those that are side by side, and return what they showed. ``keep`` archives that
     before their servers are stopped.
     """
-    block = turns[0].position.block
+    block, began_ns = turns[0].position.block, time.time_ns()
     with ExitStack() as alive, beside_the_generator(bench.placement):
         seats = _seats(bench, turns, alive, listener)
         try:
-            _warm(seats)
+            _warm(seats, bench.study.plan.seed)
+            _share_set_up(seats, time.time_ns() - began_ns)
             _measure(seats, bench, block, listener)
         except KeyboardInterrupt:
-            if _whole_rounds(seats):
+            # Fewer rounds have no figure; the block is done once it has some.
+            if len(_whole_rounds(seats)) >= LEAST_SLICES:
                 keep(seats)
             raise
+        _end_unfit(seats, bench.study.plan.design.allow_errors)
         keep(seats)
     for seat in seats:
         if seat.ended:
             _leave(bench, seat.task, seat.ended, listener)
     return seats
+
+
+def _share_set_up(seats: Sequence[_Seat], length_ns: int) -> None:
+    """Note that to start and warm them up together took so long: it is a part of their trials' time."""
+    for seat in seats:
+        seat.set_up_ns = length_ns // len(seats)
+
+
+def _end_unfit(seats: Sequence[_Seat], allowed: float | None) -> None:
+    """After the rounds, end who cannot stand beside the others: who fails more requests than is allowed, and
+    where too few rounds count, for most had busy neighbours, the busiest of them.
+    """
+    most = QUALIFIED_ERROR_RATIO if allowed is None else min(_MOST_FAILED, allowed)
+    for seat in _living(seats):
+        counted = [one for one in seat.slices if one.counts]
+        failed, answered = (sum(getattr(one, name) for one in counted) for name in ("failed", "answered"))
+        if failed > max(1, most * answered):  # once may be chance
+            seat.ended = f"{failed} of {answered} requests failed"
+    living = _living(seats)
+    slices = [one for seat in living for one in seat.slices]
+    rounds, busy = {one.round for one in slices}, {one.round for one in slices if has_busy_neighbours(one)}
+    has_too_few = len(living) >= _LEAST_SERVERS and len(_whole_rounds(seats)) < LEAST_SLICES
+    if has_too_few and 2 * len(busy) > len(rounds):
+        max(living, key=lambda seat: seat.idle_ns).ended = "it is not idle between its turns"
 
 
 def _leave(bench: StudyBench, task: Task, reason: str, listener: StudyListener) -> None:
@@ -282,27 +354,25 @@ def _seats(
 
 
 def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
-    """Return what a server is started by; its ports and nuisances are not those of its trial. A ceiling of
-    memory that nobody asked for is divided among all.
+    """Return what a server is started by; its ports and nuisances are not those of its trial. Its ceiling of
+    memory is: a server that sizes its heap by that would be another one.
     """
     position = replace(turn.position, position=turns + turn.position.position)
-    choice = turn.cell.sandbox
-    if choice.memory_bytes is None:
-        choice = replace(choice, memory_bytes=memory_bytes() // turns)
-    sandbox = alive.enter_context(bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", choice))
+    name = f"rounds-{turn.cell.id}-{position.block}"
+    sandbox = alive.enter_context(bench.bench.sandbox(name, turn.cell.sandbox))
     task = task_of(bench, Turn(turn.cell, position), sandbox)
     # One draw for all servers of a block: on other cores they would not be side by side.
     draw = Random(f"{bench.study.plan.seed}:rounds:cpus:{position.block}")  # noqa: S311
     return replace(task, placement=equivalent(bench.placement_of(turn.cell.subject), bench.cpus, draw))
 
 
-def _warm(seats: Sequence[_Seat]) -> None:
+def _warm(seats: Sequence[_Seat], seed: int) -> None:
     """Send each server its load before the first round; one that is too slow for short windows, or fails
     beside the others, has none.
     """
     for seat in _living(seats):
         length_ns = lead_in_ns(seat.task.cell)
-        load = replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns))
+        load = replace(seat.load(seed), warmup_ns=0, stop=DurationStop(length_ns))
         recording = seat.run(load, lambda _event: None)
         if recording is not None and seat.ended is None:
             seat.ended = _why_unfit(load, recording, length_ns)
@@ -342,12 +412,21 @@ def _measure(seats: Sequence[_Seat], bench: StudyBench, block: int, listener: St
     orders = balanced_orders(len(seats), Random(f"{bench.study.plan.seed}:rounds:{block}"))  # noqa: S311
     watch = _Watch(seats, [pid for pid, _ in bench.known.idle])
     for number in range(rounds + round(_MOST_MORE * rounds)):
-        if len(_whole_rounds(seats)) == rounds or not _living(seats):
+        # A server alone has nobody to be compared with.
+        if len(_whole_rounds(seats)) == rounds or len(_living(seats)) < _LEAST_SERVERS:
             return
         listener.round_started(block, number, rounds)
+        seed = arrival_seed(bench.study.plan.seed, block, number)
         for place, seat in enumerate(seats[index] for index in orders[number % len(orders)]):
             if seat.ended is None:
-                _turn(seat, number, place, watch)
+                _turn(seat, seat.load(seed), (number, place), watch)
+
+
+def arrival_seed(plan_seed: int, block: int, number: int) -> int:
+    """Return the seed of a round's arrivals and of the order of its mix: the same for all its servers. With
+    one for all rounds each would ask for the same first requests of the order.
+    """
+    return Random(f"{plan_seed}:rounds:arrivals:{block}:{number}").randrange(2**32)  # noqa: S311
 
 
 class _Watch:
@@ -359,6 +438,7 @@ class _Watch:
         placed = [seat.task.placement for seat in seats]
         self.cpus = {cpu for one in placed for cpu in (*one.server_cpus, *one.generator_cpus)}
         trees = {seat.cell_id: seat.subject.tree_pid for seat in seats}
+        self.seats = seats
         self._reader = ClockReader(trees, self.cpus, asked)
         self.seen = self._reader.read()
 
@@ -390,25 +470,26 @@ class _Window:
         return round(used_ns(before, after) * length_ns / max(1, closed_ns - opened_ns))
 
 
-def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
-    """Run one slice; a server that dies, or cannot be loaded, has no more of them, nor one that is often not
-    done at the end of its turn, or whose processes end between its turns.
+def _turn(seat: _Seat, load: Workload, at: tuple[int, int], watch: _Watch) -> None:
+    """Run one slice, ``at`` its round and place; a server that dies, or cannot be loaded, has no more of
+    them, nor one that is often not done at the end of its turn, or whose processes end between its turns.
     """
     began_ns = time.monotonic_ns()
     seat.fewer += len(watch.seen.subjects[seat.cell_id]) < seat.processes
     window = _Window(watch.seen.subjects[seat.cell_id].keys())
-    recording = seat.run(seat.load, window.note)
+    recording = seat.run(load, window.note)
     before, after = watch.look()
     length_ns = recording.window.length_ns if recording else None
     if recording is None or length_ns is None:
         return
-    own, theirs = before.subjects[seat.cell_id], after.subjects[seat.cell_id]
     each = {name: used_ns(before.subjects[name], times) for name, times in after.subjects.items()}
+    for other in watch.seats:
+        other.idle_ns += each[other.cell_id] if other is not seat else 0
     known_ns = used_ns(before.prony, after.prony) + used_ns(before.asked, after.asked)
     others_ns = after.busy_ns - before.busy_ns - sum(each.values()) - known_ns
     found = Slice(
-        round=number,
-        place=place,
+        round=at[0],
+        place=at[1],
         began_ns=began_ns,
         open_ns=recording.window.open_ns or 0,
         close_ns=(recording.window.open_ns or 0) + length_ns,
@@ -416,7 +497,7 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
         ok=recording.completed.ok,
         answered=recording.completed.all,
         failed=tally(recording.account).lost,
-        cpu_ns=window.cpu_ns(length_ns) if own.keys() == theirs.keys() else None,
+        cpu_ns=window.cpu_ns(length_ns) if keeps_its_processes(before, after, seat.cell_id) else None,
         neighbours_ns=sum(each.values()) - each[seat.cell_id],
         others_ns=max(0, others_ns),
         steal_ns=after.steal_ns - before.steal_ns,
@@ -424,8 +505,16 @@ def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
     is_late = is_still_open(recording)
     seat.slices.append(replace(found, counts=not is_late and not is_disturbed(found, len(watch.cpus))))
     seat.late += is_late
-    seat.processes = len(theirs)
+    seat.processes = len(after.subjects[seat.cell_id])
     seat.ended = seat.ended or _why_no_more(seat.late, seat.fewer, len(seat.slices))
+
+
+def keeps_its_processes(before: Clocks, after: Clocks, cell_id: int) -> bool:
+    """Return whether no process of a server began or ended: what such a one used is on no clock at the end,
+    whether it was there at one of two looks or only waited for between them.
+    """
+    are_same = before.subjects[cell_id].keys() == after.subjects[cell_id].keys()
+    return are_same and before.waited[cell_id] == after.waited[cell_id]
 
 
 def is_still_open(recording: Recording) -> bool:
@@ -448,22 +537,15 @@ def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
     return set.intersection(*each) if each else set()
 
 
-def _unsound(
-    seats: Sequence[_Seat], servers: int, kept: Mapping[int, Sequence[Slice]], allowed: float | None
-) -> Unsound | None:
-    """Return why rounds may not stand for the trials of a block: each of so many servers must have a figure,
-    and none may fail more requests than is allowed; None: they may.
+def _unsound(seats: Sequence[_Seat], servers: int, kept: Mapping[int, Sequence[Slice]]) -> Unsound | None:
+    """Return why rounds may not stand for the trials of a block: each of so many servers must have a figure;
+    None: they may.
     """
-    if len(_living(seats)) < servers:
+    if len(kept) < servers:
         return Unsound(_NOT_ALL)
-    for seat in seats:
-        counted = [one for one in kept[seat.cell_id] if one.counts]
-        failed, answered = (sum(getattr(one, name) for one in counted) for name in ("failed", "answered"))
-        if failed > (QUALIFIED_ERROR_RATIO if allowed is None else allowed) * answered:
-            return Unsound(f"{failed} of {answered} requests of {seat.task.cell.subject.name} failed")
-        if not slice_metrics(counted):
-            who = _most_taken(seats)
-            return Unsound(f"too few rounds count: {who}", passes=who != _NEIGHBOURS)
+    if not all(map(slice_metrics, kept.values())):
+        who = _most_taken(seats)
+        return Unsound(f"too few rounds count: {who}", passes=who != _NEIGHBOURS)
     return None
 
 
@@ -478,7 +560,7 @@ def _in_rounds(turn: Turn, seat: _Seat, slices: Sequence[Slice]) -> Trial:
         role=at.role,
         outcome=Ok(),
         started_unix_ns=seat.started_unix_ns,
-        ended_unix_ns=seat.started_unix_ns,
+        ended_unix_ns=seat.started_unix_ns + seat.set_up_ns,
         command=task.launch.command,
         placement=task.placement,
         nuisances=task.nuisances,

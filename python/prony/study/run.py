@@ -49,7 +49,7 @@ from prony.study.rates import find_rates
 from prony.study.reference_load import calibrated_sharing
 from prony.study.replies import compare_replies, find_own_ports
 from prony.study.resume import Earlier, changes, read_earlier, refuse
-from prony.study.rounds import run_rounds, run_rounds_alone
+from prony.study.rounds import asks_unknown, run_rounds, run_rounds_alone, unfit_cells
 from prony.study.task import Study, StudyListener, placement_of_subject
 
 
@@ -204,6 +204,7 @@ def _measured(
         cells = {cell.id for cell in plan.cells}
         left = [block for block in range(plan.blocks) if not ledger.has_slices(block, cells)]
         listener.rounds_planned(left, rounds_seconds(plan))
+        _leave_out_of_rounds(bench, listener)
     bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
     each = with_pauses(plan, ledger, listener, partial(_run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
@@ -214,22 +215,34 @@ def _measured(
     return facts
 
 
+def _leave_out_of_rounds(bench: StudyBench, listener: StudyListener) -> None:
+    """Measure those cells in turns alone that do not fit into rounds, and say so once for each reason."""
+    unfit = unfit_cells(bench.study.plan)
+    for reason in dict.fromkeys(unfit.values()):
+        cells = (cell for cell in bench.study.plan.cells if unfit.get(cell.id) == reason)
+        names = ", ".join(dict.fromkeys(cell.subject.name for cell in cells))
+        listener.notice(f"no rounds of {names}: {reason}")
+    bench.in_turns.update(unfit)
+
+
 def _run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
     """Run the trials of a block, then its rounds; or, where they suffice, these alone."""
     plan = bench.study.plan
-    if not plan.is_whole(block) and not ledger.has_any(block):
-        _try_rounds_alone(bench, block, ledger, listener)
+    if not plan.is_whole(block) and not ledger.has_any(block) and not asks_unknown(bench, ledger):
+        with ledger.timed():
+            _try_rounds_alone(bench, block, ledger, listener)
     run_block(bench, block, ledger, listener)
     if plan.design.rounds:
-        run_rounds(bench, block, ledger, listener)
+        with ledger.timed():
+            run_rounds(bench, block, ledger, listener)
 
 
 def _try_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
-    """Measure a block by rounds alone, after a disturbance once more; once they do not suffice, no later one
-    is. A disturbance, which may pass, ends them only in the second block after another.
+    """Measure a block by rounds alone, after a disturbance once more; once a server is measured in turns, no
+    later one is, and the others have rounds after their trials. A disturbance, which may pass, ends them only
+    in the second block after another, and then all rounds.
     """
-    every = {cell.id for cell in bench.study.plan.cells}
-    if bench.in_turns >= every:
+    if bench.in_turns:
         return
     unsound = run_rounds_alone(bench, block, ledger, listener)
     if unsound is not None and unsound.passes:
@@ -237,12 +250,15 @@ def _try_rounds_alone(bench: StudyBench, block: int, ledger: Ledger, listener: S
         unsound = run_rounds_alone(bench, block, ledger, listener)
     if unsound is None:
         return
+    if bench.in_turns:
+        listener.notice(f"from block {block + 1} on trials have windows: {unsound.reason}")
+        return
     if unsound.passes and block - 1 not in bench.disturbed:
         bench.disturbed.add(block)
         listener.notice(f"the trials of block {block + 1} have windows: {unsound.reason}")
         return
     listener.notice(f"from block {block + 1} on trials have windows, and no rounds: {unsound.reason}")
-    bench.in_turns.update(every)
+    bench.in_turns.update(cell.id for cell in bench.study.plan.cells)
 
 
 def _left(bench: StudyBench, ledger: Ledger) -> int:

@@ -51,3 +51,26 @@ def test_a_clock_is_finer_than_a_tick():
     while time.process_time() < end:
         pass
     assert 0 < process_clock_ns(os.getpid()) - first < 8_000_000
+
+
+CALLS_ANOTHER = """
+import subprocess, sys
+burn = "import time; end = time.process_time() + 0.1\\nwhile time.process_time() < end: pass"
+for _ in sys.stdin:
+    subprocess.run([sys.executable, "-c", burn])
+    print(flush=True)
+"""
+
+
+def test_a_process_that_has_waited_for_another_one_says_so_though_its_own_clock_hardly_moved():
+    command = [sys.executable, "-c", CALLS_ANOTHER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        reader = ClockReader({1: os.getpid()}, os.sched_getaffinity(0))
+        before = reader.read()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        after = reader.read()
+        process.communicate()
+    assert process.pid in after.subjects[1]
+    assert after.waited[1] - before.waited[1] > 80_000_000

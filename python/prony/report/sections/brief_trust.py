@@ -2,7 +2,7 @@
 the trials were.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from prony.figures.account import are_redirects
@@ -269,22 +269,37 @@ def _levels(reading: StudyResults) -> Iterator[Text]:
     """
     for place, group in enumerate(reading.groups):
         cells = [cell for cell in group.cells if cell.ok and group.primary]
-        without = [cell for cell in cells if not any(trial.by_round for trial in cell.counted)]
-        if 0 < len(without) < len(cells):
-            more = text(" and {} more", Name(str(len(without) - 1))) if without[1:] else ""
-            yield text("no rounds of {}{}: figures of their own windows", Name(without[0].name), more)
-            return
+        if without := _without_rounds(cells):
+            (first, blocks), *others = without
+            more = text(" and {} more", Name(str(len(others)))) if others else ""
+            where = text(" in {} of the blocks", Name(str(blocks))) if blocks < first.ok else ""
+            yield text("no rounds of {}{}{}: figures of their own windows", Name(first.name), more, where)
         found, at = group.levels, pointer("groups", place, "levels")
         if found is not None and group.primary:
-            yield text(
-                "throughput differs by {} from start to start, by {} within one ({} rounds)",
-                *each_of(found, at, about_percent, "between", "within"),
-                Figure(found.rounds, count, at + pointer("rounds")),
-            )
+            rounds = Figure(found.rounds, count, at + pointer("rounds"))
+            if found.between:
+                both = each_of(found, at, about_percent, "between", "within")
+                words = "throughput differs by {} from start to start, by {} within one ({} rounds)"
+                yield text(words, *both, rounds)
+            else:
+                # An estimate of nothing is a variance below that of the rounds: nobody has seen none.
+                within = Figure(found.within, about_percent, at + pointer("within"))
+                words = "throughput differs by {} within a start ({} rounds), not visibly more between starts"
+                yield text(words, within, rounds)
+            if found.agree_within is not None and not found.apart:
+                within = Figure(found.agree_within, about_percent, at + pointer("agree_within"))
+                yield text("rounds differ from own windows by at most {}", within)
             for name, ratio in found.apart.items():
                 times = Figure(ratio, digits(2), at + pointer("apart", name))
                 yield text("rounds of {} show {} times the throughput of its own windows", Name(name), times)
             return
+
+
+def _without_rounds(cells: Sequence[CellSummary]) -> list[tuple[CellSummary, int]]:
+    """Return who lacks rounds in blocks in which others have them, and in how many of these."""
+    have = {trial.block for cell in cells for trial in cell.counted if trial.by_round}
+    lack = [(cell, sum(one.block in have and not one.by_round for one in cell.counted)) for cell in cells]
+    return [(cell, blocks) for cell, blocks in lack if blocks]
 
 
 def _power(reading: StudyResults) -> Iterator[Text]:

@@ -461,7 +461,7 @@ def used_ns(before: PidTimes, after: PidTimes) -> int:
 @dataclass(frozen=True, slots=True)
 class Clocks:
     """CPU times at one moment: of each subject by its number, of Prony with its generators, of the programs
-    that subjects ask, of the CPUs.
+    that subjects ask, of the CPUs. ``waited``: by subject, of the children that it has waited for.
     """
 
     subjects: Mapping[int, PidTimes]
@@ -469,6 +469,7 @@ class Clocks:
     asked: PidTimes
     busy_ns: int
     steal_ns: int
+    waited: Mapping[int, int]
 
 
 class ClockReader:
@@ -484,20 +485,22 @@ class ClockReader:
 
     def read(self) -> Clocks:
         """Return what all have used up to now."""
-        subjects = {number: _times(source) for number, source in self._sources.items()}
+        sampled = {number: source.sample() for number, source in self._sources.items()}
+        subjects = {number: _times(processes) for number, processes in sampled.items()}
         theirs = {pid for times in subjects.values() for pid in times}
+        asked = [_times(one.sample()) for one in self._asked]
         times = parse_cpu_times(_STAT.read_text(), self._cpus, os.sysconf("SC_CLK_TCK")).values()
         return Clocks(
             subjects,
-            {pid: cpu_ns for pid, cpu_ns in _times(self._own).items() if pid not in theirs},
-            {pid: cpu_ns for one in self._asked for pid, cpu_ns in _times(one).items() if pid not in theirs},
+            {pid: cpu_ns for pid, cpu_ns in _times(self._own.sample()).items() if pid not in theirs},
+            {pid: cpu_ns for one in asked for pid, cpu_ns in one.items() if pid not in theirs},
             sum(one.busy_ns for one in times),
             sum(one.steal_ns for one in times),
+            {number: sum(one.waited_ns for one in processes) for number, processes in sampled.items()},
         )
 
 
-def _times(source: CompiledSource) -> PidTimes:
+def _times(processes: Sequence[NativeProcess]) -> PidTimes:
     """Return CPU times with those of the children that each process has waited for."""
-    processes = source.sample()
     clocks = clocks_of(process.pid for process in processes)
     return {one.pid: clocks[one.pid] + one.waited_ns for one in processes if one.pid in clocks}
