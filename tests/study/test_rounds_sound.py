@@ -146,7 +146,7 @@ def rounds_of(monkeypatch, seats, planned, dies_after=99):
     """Run rounds in which the last server dies after so many turns; return the seeds of the turns."""
     seeds = []
 
-    def turn(seat, seed, at, _watch):
+    def turn(seat, at, seed, _watch):
         seeds.append((at[0], seed))
         seat.slices += [replace(slices(1)[0], round=at[0])]
         if seat is seats[-1] and len(seat.slices) >= dies_after:
@@ -154,8 +154,6 @@ def rounds_of(monkeypatch, seats, planned, dies_after=99):
 
     monkeypatch.setattr(rounds, "_turn", turn)
     monkeypatch.setattr(rounds, "_Watch", lambda *_: None)
-    for seat in seats:
-        seat.load = lambda seed: seed
     _measure(seats, bench_of(planned), 0, LISTENER)
     return seeds
 

@@ -419,7 +419,7 @@ def _measure(seats: Sequence[_Seat], bench: StudyBench, block: int, listener: St
         seed = arrival_seed(bench.study.plan.seed, block, number)
         for place, seat in enumerate(seats[index] for index in orders[number % len(orders)]):
             if seat.ended is None:
-                _turn(seat, seat.load(seed), (number, place), watch)
+                _turn(seat, (number, place), seed, watch)
 
 
 def arrival_seed(plan_seed: int, block: int, number: int) -> int:
@@ -470,14 +470,15 @@ class _Window:
         return round(used_ns(before, after) * length_ns / max(1, closed_ns - opened_ns))
 
 
-def _turn(seat: _Seat, load: Workload, at: tuple[int, int], watch: _Watch) -> None:
-    """Run one slice, ``at`` its round and place; a server that dies, or cannot be loaded, has no more of
-    them, nor one that is often not done at the end of its turn, or whose processes end between its turns.
+def _turn(seat: _Seat, at: tuple[int, int], seed: int, watch: _Watch) -> None:
+    """Run one slice, ``at`` its round and place, with arrivals from a seed; a server that dies, or cannot be
+    loaded, has no more of them, nor one that is often not done at the end of its turn, or whose processes end
+    between its turns.
     """
     began_ns = time.monotonic_ns()
     seat.fewer += len(watch.seen.subjects[seat.cell_id]) < seat.processes
     window = _Window(watch.seen.subjects[seat.cell_id].keys())
-    recording = seat.run(load, window.note)
+    recording = seat.run(seat.load(seed), window.note)
     before, after = watch.look()
     length_ns = recording.window.length_ns if recording else None
     if recording is None or length_ns is None:
