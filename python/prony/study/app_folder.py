@@ -18,7 +18,7 @@ from prony.catalog.discover.current import (
 )
 from prony.catalog.discover.php import page_of_pool
 from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
-from prony.catalog.discover.rack import file_of, rack_current
+from prony.catalog.discover.rack import rack_current, rack_file
 from prony.catalog.discover.sources import Folder, Program, Sources, Written
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
 from prony.catalog.discover.written import laid_below, written_commands
@@ -143,7 +143,7 @@ def rack_of(folder: Path, command: str = "") -> str:
     except UsageError:
         return ""  # of another language, whose own reading says what is wrong
     found = rack_current(program, whole.read, ReadingAid()) if program else None
-    return file_of(program) if program and found else ""
+    return rack_file(program) if program and found else ""
 
 
 @_in_time

@@ -382,7 +382,8 @@ def split_options(
             yield _Option(aliases[name[:2]], word[2:].removeprefix("="), (word,))
             continue
         long = aliases.get(name, name)
-        if equals or long in flags or long.startswith("--no-") or not rest or rest[0].startswith("-"):
+        is_alone = not rest or (rest[0].startswith("-") and rest[0] != "-")
+        if equals or long in flags or long.startswith("--no-") or is_alone:
             yield _Option(long, value, (word,))
         else:
             value = rest.pop(0)

@@ -123,7 +123,7 @@ def rack_current(program: Program, read: Read, around: ReadingAid) -> Current | 
     )
 
 
-def file_of(program: Program) -> str:
+def rack_file(program: Program) -> str:
     """Return the Rack application that a program's command names, or the usual one."""
     return next((word for word in program.command[1:] if word.endswith(".ru")), "config.ru")
 
@@ -162,9 +162,11 @@ def _numbers(options: Mapping[str, str], *, is_puma: bool) -> dict[str, str]:
 # --- a file of settings -----------------------------------------------------------------------------------
 
 
-_STATEMENT = re.compile(r"(?P<indent>\s*)(?P<name>workers|worker_processes|threads)[\s(]+(?P<value>[^#]+)")
+_STATEMENT = re.compile(
+    r"(?P<indent>\s*)(?P<name>workers|worker_processes|threads)(?:\((?P<inside>[^#]+)\)|\s+(?P<value>[^#]+))"
+)
 _ASSIGNED = re.compile(r"(?P<name>[a-z_]\w*)\s*=\s*(?P<value>[^#=][^#]*)")
-_CALLED = re.compile(r"(?:Integer\((?P<inner>.*)\)|(?P<before>.+)\.to_i)")
+_CALLED = re.compile(r"Integer\((?P<inner>.*)\)|\((?P<grouped>.+)\)\.to_i|(?P<before>.+)\.to_i")
 _OF_VARIABLE = re.compile(
     r"ENV(?:\.fetch)?[(\[]\s*['\"](?P<name>\w+)['\"]\s*(?:,\s*(?P<second>[^)\]]+))?[)\]]"
     r"(?:\s*\{\s*(?P<block>[^}]+)\}|\s*\|\|\s*(?P<other>.+))?"
@@ -184,8 +186,7 @@ def ruby_values(text: str, variables: Mapping[str, str], cpus: int) -> dict[str,
     for line in text.splitlines():
         if match := _STATEMENT.match(line):
             option = "--threads" if match["name"] == "threads" else "--workers"
-            given = match["value"].strip()
-            given = given.removesuffix(")") if "(" in line[: match.start("value")] else given
+            given = (match["inside"] or match["value"]).strip()
             value = known.last(given, is_inside=bool(match["indent"]))
             found |= {} if value is None else {option: value}
         elif match := _ASSIGNED.match(line):
@@ -211,7 +212,7 @@ class _Values:
         """Return a number; empty: it is computed otherwise."""
         text = text.strip()
         if called := _CALLED.fullmatch(text):
-            return self.value(called["inner"] or called["before"].strip("()"))
+            return self.value(called["inner"] or called["grouped"] or called["before"])
         if read := _OF_VARIABLE.fullmatch(text):
             usual = read["second"] or read["block"] or read["other"] or ""
             return self.variables.get(read["name"]) or self.value(usual.strip("'\" "))
