@@ -173,6 +173,27 @@ def test_the_psgi_file_of_the_command_of_today_is_the_app(planned):
     assert shown["yours+www"].endswith("bin/www.psgi")
 
 
+def test_a_rack_app_has_the_command_of_today_and_the_other_server_beside_it(planned):
+    files = {
+        "config.ru": "run App",
+        "config/puma.rb": "workers 3\nthreads 1, 2\n",
+        "Procfile": "web: bundle exec puma -C config/puma.rb",
+    }
+    shown, err = planned(files)
+    yours, other = shown
+    assert (yours[:6], other[:8]) == ("yours+", "unicorn+")
+    assert shown[yours].endswith("puma -b tcp://127.0.0.1:8000 -C config/puma.rb")
+    assert "--set unicorn.workers=3" in shown[other]
+    assert "the others get 3 processes, 2 threads each, as yours has; unicorn has no setting" in err
+
+
+def test_what_rackup_starts_stands_beside_it_too(planned):
+    shown, _ = planned({"config.ru": "run App", "Procfile": "web: rackup -p $PORT"})
+    assert [name.partition("+")[0] for name in shown] == ["yours", "puma", "unicorn"]
+    (puma,) = (line for name, line in shown.items() if name.startswith("puma"))
+    assert "--config - --workers 0 --threads 5:5" in puma
+
+
 def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
     made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
     files = {

@@ -253,7 +253,7 @@ def test_a_skeleton_passes_as_it_is_written(prony):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interface", ["asgi", "psgi", "php", "none"])
+@pytest.mark.parametrize("interface", ["asgi", "psgi", "php", "rack", "none"])
 def test_a_skeleton_of_each_interface_passes_as_it_is_written(interface, prony):
     assert prony("servers", "--new", "mine", "--interface", interface).status == 0
     done = prony("servers", "--check", "mine", timeout_s=120)

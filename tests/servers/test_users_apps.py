@@ -100,10 +100,23 @@ APPS = {
     "go": (".", ("go",)),
     "node": (".", ("node",)),
     "php": (".", ("php",)),
+    "rack": (".", ("yours", "unicorn")),
 }
 # What they show, whatever serves them.
-SHOWN = {"flask": b"<p>soupTrue</p>", "node": b"<p>soup</p>", "go": b"<p>soup", "php": b"<p>soup</p>"}
-NEEDED = {"mojolicious": "/usr/share/perl5/Mojolicious.pm", "php": "php", "node": "npm", "go": "go"}
+SHOWN = {
+    "flask": b"<p>soupTrue</p>",
+    "node": b"<p>soup</p>",
+    "go": b"<p>soup",
+    "php": b"<p>soup</p>",
+    "rack": b"<p>soup</p>",
+}
+NEEDED = {
+    "mojolicious": "/usr/share/perl5/Mojolicious.pm",
+    "php": "php",
+    "node": "npm",
+    "go": "go",
+    "rack": "puma",
+}
 
 
 def write(folder, files):

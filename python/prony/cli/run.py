@@ -126,20 +126,27 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
     from prony.catalog.discover.programs import usual_servers
     from prony.model.subject import Interface
-    from prony.study.app_folder import app_folder, page_of, psgi_of
+    from prony.study.app_folder import app_folder, page_of
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
-    if own.app == "." and (file := psgi_of(folder)):
-        return replace(options, own=replace(own, app=file))
     if folder != own.folder:
         say(f"the app is in {folder}")
         own = replace(own, directories=[folder, *own.folders[1:]])
+    own = with_file(own)
     page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
     if page:
         say(said)
         own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
     return replace(options, own=own)
+
+
+def with_file(own: AppOptions) -> AppOptions:
+    """Return the options with the file that is the app, where the folder has one of Perl or Ruby."""
+    from prony.study.app_folder import psgi_of, rack_of
+
+    file = (psgi_of(own.folder) or rack_of(own.folder, own.current or "")) if own.app == "." else ""
+    return replace(own, app=file) if file else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +456,7 @@ def found_app(options: RunOptions, known: "Catalog") -> Found:
     if options.study is not None or own.app is None or own.app in known.apps:
         return Found()
     today = _today(options)
-    if own.app.endswith(".psgi"):
+    if own.app.endswith((".psgi", ".ru")):
         return _with_current(Found(), today, own)
     named = today.current.app if today.current else ""
     command = own.current or "" if today.current is None else ""
@@ -469,11 +476,12 @@ def found_app(options: RunOptions, known: "Catalog") -> Found:
 def _today(options: RunOptions) -> "FoundCurrent":
     """Return the command by which the folder's app is served today."""
     from prony.catalog.discover.current import ReadingAid
-    from prony.study.app_folder import current_of
+    from prony.study.app_folder import current_of, rack_today
 
     own = options.own
     known = variables(own.env or (), own.env_file)
-    return current_of(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
+    read = rack_today if (own.app or "").endswith(".ru") else current_of
+    return read(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
 
 
 def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found:

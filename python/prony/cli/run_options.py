@@ -76,7 +76,7 @@ class AppOptions:
 
     app: str | None = option(
         None,
-        "Your app: module:attribute, manage.py, a .psgi or .php file, or a built-in app; "
+        "Your app: module:attribute, manage.py, a .psgi, .php or .ru file, or a built-in app; "
         "with . Prony looks in the folder (Django, Go, Node.js, PHP, a Procfile).",
     )
     servers: str | None = option(

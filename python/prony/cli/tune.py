@@ -14,7 +14,7 @@ from prony.cli.flat import flattened, option
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.options import check_output, duration_of, timeout_option
 from prony.cli.request_files import FileOptions, RequestFiles
-from prony.cli.run import Found, found_app, study_of
+from prony.cli.run import Found, found_app, study_of, with_file
 from prony.cli.run_checks import cpus_of
 from prony.cli.run_options import (
     AppOptions,
@@ -162,6 +162,7 @@ def tune(
     ask.check(keeps=ask.keep_alive is not False)
     refuse_masked(own.env or (), ask.header or ())
     conditions = _conditions(wanted.slo)
+    own = with_file(own)
     options = replace(_as_run(typed, own, wanted, load, sandbox), ask=ask, check=check)
     found = found_app(options, known)
     today = _today(own, found, known)

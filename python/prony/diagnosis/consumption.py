@@ -124,7 +124,7 @@ def _sent_a_reply(evidence: Evidence, samples: Sequence[Sample]) -> float | None
 
 
 # Runtimes in which one process runs one thread of the application's code at a time.
-_ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
+_ONE_CORE_A_PROCESS = ("python", "perl", "javascript", "ruby")
 
 # A generator that is busier reads replies late: what is in flight then lies with it.
 _MOST_GENERATOR = 0.7

@@ -36,6 +36,7 @@ class Interface(StrEnum):
     ASGI = "asgi"
     PSGI = "psgi"
     PHP = "php"
+    RACK = "rack"
     NONE = "none"
 
 

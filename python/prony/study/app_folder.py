@@ -18,6 +18,7 @@ from prony.catalog.discover.current import (
 )
 from prony.catalog.discover.php import page_of_pool
 from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
+from prony.catalog.discover.rack import rack_current, rack_file
 from prony.catalog.discover.sources import Folder, Program, Sources, Written
 from prony.catalog.discover.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
 from prony.catalog.discover.written import laid_below, written_commands
@@ -129,6 +130,27 @@ def psgi_of(folder: Path) -> str:
     started = [name for text in texts for name in _PSGI.findall(text) if ".." not in name.split("/")]
     files = [*started, "app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
     return next((name for name in files if (folder / name).is_file()), "")
+
+
+@_in_time
+def rack_of(folder: Path, command: str = "") -> str:
+    """Return the Rack application of a folder, where a server of the catalogue, or rackup, starts it today;
+    empty: it has none. ``command``: what the user typed as that of today.
+    """
+    whole = _folder(folder)
+    try:
+        program = program_of(folder, ".", command=command) if whole.has("config.ru") else None
+    except UsageError:
+        return ""  # of another language, whose own reading says what is wrong
+    found = rack_current(program, whole.read, ReadingAid()) if program else None
+    return rack_file(program) if program and found else ""
+
+
+@_in_time
+def rack_today(folder: Path, around: ReadingAid) -> FoundCurrent:
+    """Return the command by which the Rack app in ``folder`` is served today."""
+    program = program_of(folder, ".", command=around.typed)
+    return FoundCurrent(rack_current(program, _folder(folder).read, around) if program else None)
 
 
 @_in_time

@@ -152,7 +152,8 @@ def _with_current(
     # The name of a variant says another number of processes than it would have.
     named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
     wanted = [named.get(name, name) for name in wish.servers]
-    others = [name for name in wanted if not is_usual or view.split(name)[0] != current.server]
+    same = "" if current.program else current.server
+    others = [name for name in wanted if not is_usual or view.split(name)[0] != same]
     servers = others if YOURS in others else [YOURS, *others]
     return replace(wish, servers=tuple(servers)), view
 
@@ -248,7 +249,7 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
         names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
         raise UsageError(
             f"`{wish.app}` does not name an application; expected `module:attribute`, such as `hello:app`, "
-            "a .psgi or .php file, or a built-in app",
+            "a .psgi, .php or .ru file, or a built-in app",
             hint=f"{names}built-in apps: {', '.join(known.apps)}",
         )
     found = wish.found

@@ -201,6 +201,8 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("twiggy", 128),
         ("anyevent-httpd", 128),
         ("starman", 1024),
+        ("puma", 1024),
+        ("unicorn", 1024),
         ("starlet", 4096),
         ("php-fpm", 4096),
         ("gevent-pywsgi", 128),

@@ -103,7 +103,8 @@ class Current:
     ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
     ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
     ``kept``: the options in its words, by their long names, each with those words; ``lost``: those that are
-    not taken over and may change what it does, as they are written.
+    not taken over and may change what it does, as they are written. ``program``: what starts the server,
+    where that is not its own program, such as rackup.
     """
 
     source: str
@@ -124,6 +125,7 @@ class Current:
     address: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
     lost: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -365,7 +367,10 @@ class _Option:
     words: tuple[str, ...]
 
 
-def _split(words: Sequence[str], aliases: Mapping[str, str], flags: frozenset[str]) -> Iterator[_Option]:
+def split_options(
+    words: Sequence[str], aliases: Mapping[str, str], flags: frozenset[str]
+) -> Iterator[_Option]:
+    """Yield a command's options by their long names, and its words that are none."""
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -377,7 +382,8 @@ def _split(words: Sequence[str], aliases: Mapping[str, str], flags: frozenset[st
             yield _Option(aliases[name[:2]], word[2:].removeprefix("="), (word,))
             continue
         long = aliases.get(name, name)
-        if equals or long in flags or long.startswith("--no-") or not rest or rest[0].startswith("-"):
+        is_alone = not rest or (rest[0].startswith("-") and rest[0] != "-")
+        if equals or long in flags or long.startswith("--no-") or is_alone:
             yield _Option(long, value, (word,))
         else:
             value = rest.pop(0)
@@ -493,12 +499,12 @@ class _Reading:
         words = self._of_file(server)
         if words is None:
             return None
-        for option in _split(words, server.aliases, server.flags):
+        for option in split_options(words, server.aliases, server.flags):
             self._take(server, option)
         if server.entry == "gunicorn":
             # What stands there is passed to it as a variable, and the command's own words win.
             more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
-            for option in _split(more, server.aliases, server.flags):
+            for option in split_options(more, server.aliases, server.flags):
                 self.options.setdefault(option.name, option.value)
         for name, number in server.variables.items():
             if self.variables.get(name):
@@ -769,7 +775,7 @@ class _Reading:
         self.kept = ["{python}", "-m", program]
         tool = ServerCommand("", (), TOOL_ALIASES, TOOL_FLAGS, TOOL_REPLACED)
         given: list[str] = []
-        for option in _split(words, tool.aliases, tool.flags):
+        for option in split_options(words, tool.aliases, tool.flags):
             if option.name:
                 self._take(tool, option)
             else:

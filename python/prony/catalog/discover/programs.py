@@ -37,6 +37,8 @@ _SERVERS: Mapping[Interface, tuple[str, ...]] = {
     Interface.PSGI: ("starman", "starlet", "twiggy", "feersum"),
     # Processes of PHP alone; workers in C, with PHP in them.
     Interface.PHP: ("php-fpm@nginx", "uwsgi-php"),
+    # Threads in processes; processes without keep-alive.
+    Interface.RACK: ("puma", "unicorn"),
     Interface.NONE: (),
 }
 

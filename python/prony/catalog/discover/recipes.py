@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from posixpath import join
 from types import MappingProxyType
 
 from prony.catalog.discover.current import COUNTS, Current
@@ -26,7 +27,8 @@ class _Dialect:
     """How a server is started: its program with what is always there, and the names of its options.
     ``worker_class``: of Gunicorn. ``variables``: of workers and threads; ``in_arguments``: the variable that
     holds options for which there is no other. ``factory``: the option that says that the app is one; `()`:
-    a call without arguments stands in the app's place, `(...)`: any call; empty: neither.
+    a call without arguments stands in the app's place, `(...)`: any call; empty: neither. ``bind``: the words
+    of an address, of a server that `SERVERS` has not.
     """
 
     program: tuple[str, ...]
@@ -37,6 +39,7 @@ class _Dialect:
     in_arguments: str = ""
     before_app: tuple[str, ...] = ()
     factory: str = ""
+    bind: tuple[str, ...] = ()
 
     def app(self, target: str) -> tuple[str, ...] | None:
         """Return the words of an app, or of the call that makes it; None: it has no words for that."""
@@ -87,6 +90,7 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
         ),
         "waitress": _Dialect(("waitress-serve",), threads="--threads", factory="--call"),
         "cheroot": _Dialect(("cheroot",), threads="--threads"),
+        "puma": _Dialect(("puma",), "--workers", "--threads", bind=("--bind", "tcp://{host}:{port}")),
     }
 )
 
@@ -95,12 +99,14 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
 class Recipe:
     """How to start a server with chosen settings. ``bind``: the options of an address to listen on;
     ``is_deaf``: without them it listens nowhere. ``root``: the folder, in the app's, where imports begin.
+    ``folder``: that of its program, as a unit names it.
     """
 
     command: tuple[str, ...]
     bind: tuple[str, ...]
     is_deaf: bool = False
     root: str = ""
+    folder: str = ".venv/bin"
     variables: Mapping[str, str] = field(default_factory=dict)
     configuration: Mapping[str, int | str] = field(default_factory=dict)
 
@@ -142,7 +148,7 @@ class Recipe:
 
     def _unit(self, folder: str) -> str:
         program, *rest = self._bound(_LOOPBACK, str(PORT))
-        start = " ".join(map(_in_unit, (f"{folder.rstrip('/')}/.venv/bin/{program}", *rest)))
+        start = " ".join(map(_in_unit, (f"{join(folder, self.folder)}/{program}", *rest)))
         # Of a variable's value only percent signs are filled in.
         there = json.dumps(f"PYTHONPATH={folder.rstrip('/')}/{self.root}", ensure_ascii=False)
         searched = f"Environment={there.replace('%', '%%')}\n" if self.root else ""
@@ -175,12 +181,15 @@ def recipe_of(
     names = {name for name, _ in kept}
     others = [word for _, words in kept for word in words] if today else usual
     root = "" if names & set(ROOTS) else root
+    numbered = (word for name in counts for word in (name, _written(program, name, counts[name])))
+    # uWSGI's address is one of several kinds of socket, so that none is read as its own.
+    usual_bind = dialect.bind or SERVERS[program].bind
     return Recipe(
-        command=(program, *others, *(word for name in counts for word in (name, str(counts[name]))), *app),
-        # uWSGI's address is one of several kinds of socket, so that none is read as its own.
-        bind=today.bind if today else SERVERS[program].bind or ("--http11-socket", "{host}:{port}"),
-        is_deaf=not SERVERS[program].bind,
+        command=(program, *others, *numbered, *app),
+        bind=today.bind if today else usual_bind or ("--http11-socket", "{host}:{port}"),
+        is_deaf=not usual_bind,
         root=root,
+        folder="/usr/bin" if program == "puma" else ".venv/bin",
         variables={
             **({"PYTHONPATH": root} if root else {}),
             **_variables(dialect, one, "" if today else dialect.worker_class),
@@ -191,6 +200,15 @@ def recipe_of(
         if program == "gunicorn" and names <= _IN_CONFIGURATION
         else {},
     )
+
+
+def _written(program: str, option: str, count: int) -> str:
+    """Return a number as its program takes it: of Puma's threads the least and the most, and one worker is
+    its main process.
+    """
+    if program != "puma":
+        return str(count)
+    return f"{count}:{count}" if option == "--threads" else str(count if count > 1 else 0)
 
 
 # What else a command of Gunicorn may say for a configuration to say the same.

@@ -35,10 +35,10 @@ def options_named(text: str) -> frozenset[str]:
     return frozenset(f"--{name}" for name in text.split())
 
 
-def _aliases(text: str) -> dict[str, str]:
+def aliases(text: str) -> dict[str, str]:
     """Return what short options, and longer names, stand for: pairs of words.
 
-    >>> _aliases("-b bind --file wsgi-file")
+    >>> aliases("-b bind --file wsgi-file")
     {'-b': '--bind', '--file': '--wsgi-file'}
     """
     words = text.split()
@@ -54,7 +54,7 @@ PATHS = options_named("chdir config pythonpath env-file log-config app-dir worki
 _PLACK = ServerCommand(
     entry="http-server-psgi",
     bind=_HOST_AND_PORT,
-    aliases=_aliases(
+    aliases=aliases(
         "-l listen -o host -p port -S socket -D daemonize -s server -E env -I include -a app -R Reload"
     ),
     flags=options_named("daemonize preload-app disable-keepalive disable-proctitle"),
@@ -70,7 +70,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "gunicorn": ServerCommand(
         entry="gunicorn",
         bind=("--bind", "{host}:{port}"),
-        aliases=_aliases(
+        aliases=aliases(
             "-b bind -w workers -k worker-class -c config -t timeout -D daemon -p pid -u user -g group "
             "-m umask -n name -e env -R enable-stdio-inheritance --log-file error-logfile"
         ),
@@ -100,7 +100,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "hypercorn": ServerCommand(
         entry="hypercorn",
         bind=("--bind", "{host}:{port}"),
-        aliases=_aliases("-b bind -w workers -k worker-class -c config -p pid"),
+        aliases=aliases("-b bind -w workers -k worker-class -c config -p pid"),
         flags=options_named("debug reload"),
         replaced=options_named(
             "bind insecure-bind quic-bind pid user group umask certfile keyfile keyfile-password ca-certs "
@@ -141,7 +141,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "daphne": ServerCommand(
         entry="daphne",
         bind=("--bind", "{host}", "--port", "{port}"),
-        aliases=_aliases("-b bind -p port -u unix-socket -e endpoint -v verbosity"),
+        aliases=aliases("-b bind -p port -u unix-socket -e endpoint -v verbosity"),
         flags=options_named("proxy-headers"),
         replaced=options_named("bind port unix-socket fd endpoint"),
         logs=options_named("access-log"),
@@ -149,7 +149,7 @@ SERVERS: Mapping[str, ServerCommand] = {
     "uwsgi": ServerCommand(
         entry="uwsgi",
         bind=(),
-        aliases=_aliases(
+        aliases=aliases(
             "-p processes --workers processes -M master -s socket -w wsgi --module wsgi -H home "
             "-T enable-threads -d daemonize -L disable-logging -l listen -i single-interpreter "
             "--file wsgi-file"
@@ -193,7 +193,7 @@ SUBCOMMANDS = {"flask": ("run",), "fastapi": ("run", "dev"), "litestar": ("run",
 ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
 """Robyn takes its address from no others. *Source*: robyn/__init__.py, start."""
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
-TOOL_ALIASES = _aliases("-h host -H host -p port -A app -w workers")
+TOOL_ALIASES = aliases("-h host -H host -p port -A app -w workers")
 TOOL_FLAGS = options_named(
     "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory"
 )

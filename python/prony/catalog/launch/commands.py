@@ -227,7 +227,7 @@ def _target_values(known: Catalog, app: str) -> dict[str, str]:
     of_file = interface_of_file(address)
     if expected or not (":" in address or of_file):
         raise UsageError(
-            f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi or .php file"
+            f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi, .php or .ru file"
         )
     return named(address, of_file or Interface.WSGI)
 

@@ -28,12 +28,17 @@ SKIPPED = frozenset(
 _SUFFIXES = frozenset(
     {
         *(".py", ".psgi", ".pl", ".pm", ".sql", ".html"),
-        *(".go", ".mod", ".sum", ".js", ".mjs", ".cjs", ".ts", ".php"),
+        *(".go", ".mod", ".sum", ".js", ".mjs", ".cjs", ".ts", ".php", ".rb", ".ru", ".erb"),
     }
 )
 _NAMES = frozenset({"package.json", "package-lock.json", "composer.lock", "Procfile"})
 
-OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"}
+OF_FILES = {
+    Interface.PSGI: "a PSGI application",
+    Interface.PHP: "a page in PHP",
+    Interface.RACK: "a Rack application",
+}
+_ENDINGS = {Interface.PSGI: "psgi", Interface.PHP: "php", Interface.RACK: "ru"}
 
 
 def interface_of_file(target: str) -> Interface | None:
@@ -42,10 +47,10 @@ def interface_of_file(target: str) -> Interface | None:
     >>> interface_of_file("public/index.php"), interface_of_file("shop:app")
     (<Interface.PHP: 'php'>, None)
     """
-    return next((one for one in OF_FILES if target.endswith(f".{one}")), None)
+    return next((one for one, ending in _ENDINGS.items() if target.endswith(f".{ending}")), None)
 
 
-"""Interfaces whose target is a file, with their name as its ending: what it holds."""
+"""Interfaces whose target is a file: what it holds."""
 
 # Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
 _MOST_BYTES = 64 * MIB
@@ -189,8 +194,8 @@ def is_target(interface: Interface, target: str) -> bool:
             module, colon, attribute = target.partition(":")
             parts = (*module.split("."), *attribute.split("."))
             return bool(colon) and all(part.isidentifier() for part in parts)
-        case Interface.PSGI | Interface.PHP:
-            return fullmatch(rf"[A-Za-z0-9_][A-Za-z0-9_-]*\.{interface}", target) is not None
+        case Interface.PSGI | Interface.PHP | Interface.RACK:
+            return fullmatch(rf"[A-Za-z0-9_][A-Za-z0-9_-]*\.{_ENDINGS[interface]}", target) is not None
         case Interface.NONE:
             return not target
 
@@ -202,12 +207,14 @@ def _file_app(
     file = folder / target
     if not is_target(interface, file.name) or not file.is_file():
         raise UsageError(
-            f"`{target}`: there is no such file; expected {OF_FILES[interface]}, such as `hello.{interface}`"
+            f"`{target}`: there is no such file; expected {OF_FILES[interface]}, such as "
+            f"`hello.{_ENDINGS[interface]}`"
         )
     # It runs where its project is, as `plackup bin/app.psgi` would.
     inside = folder if file.is_relative_to(folder) and ".." not in file.parts else None
     return App(
-        name=app_name(file.stem),
+        # Of Ruby nearly every app has this file.
+        name=app_name(folder.name if target == "config.ru" else file.stem),
         title=target,
         folder=str(inside or file.parent),
         targets={interface: file.name},

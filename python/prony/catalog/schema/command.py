@@ -209,11 +209,25 @@ def current_entry(current: Current, known: Mapping[str, ServerEntry], interface:
                 "name": YOURS,
                 "title": f"what runs today, {current.source}",
                 "interfaces": (interface,),
-                "command": (base.command[0], *current.bind, *tls, *current.words),
+                **_started_by(current.program, base),
+                "command": (
+                    f"{{{current.program}}}" if current.program else base.command[0],
+                    *current.bind,
+                    *tls,
+                    *current.words,
+                ),
                 "facts": _literal_facts(base, current.options),
             }
         ),
     )
+
+
+def _started_by(program: str, base: ServerEntry) -> dict[str, Any]:
+    """Return how a server is installed that another program starts."""
+    if not program:
+        return {}
+    programs = {**base.install.programs, program: (program,)}
+    return {"install": base.install.model_copy(update={"programs": programs})}
 
 
 # What is a server's own, whatever its options are.
@@ -306,7 +320,8 @@ def _valued(command: Sequence[str | Conditional]) -> Iterator[tuple[str, str]]:
     for part in command:
         words += [part] if isinstance(part, str) else [*part.then, "", *part.otherwise]
     for option, value in pairwise(words):
-        if (match := fullmatch(r"\{(\w+)\}", value)) and option.startswith("--"):
+        # Of threads Puma takes the least and the most.
+        if (match := fullmatch(r"\{(\w+)\}(?::\{\1\})?", value)) and option.startswith("--"):
             yield option, match[1]
     for word in words:
         if match := fullmatch(r"(--[\w-]+)=\{(\w+)\}", word):

@@ -25,12 +25,12 @@ from prony.model.subject import Interface
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
-# A callable, `module:attribute`, or for PSGI and PHP a file, `hello.psgi`.
+# A callable, `module:attribute`, or for PSGI, PHP and Rack a file, `hello.psgi`.
 Target = Annotated[
     str,
     StringConstraints(
         pattern=r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_.]*"
-        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.(psgi|php))$"
+        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.(psgi|php|ru))$"
     ),
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
@@ -319,7 +319,7 @@ class ProcessEntry(_Part):
     name: Name
     title: Line
     remark: Line | None = None
-    language: Literal["python", "perl", "c", "go", "java", "javascript", "rust", "other"]
+    language: Literal["python", "perl", "c", "go", "java", "javascript", "ruby", "rust", "other"]
     upstream: Url | None = None
     licence: Line | None = None
     needs: SystemNeeds = SystemNeeds()

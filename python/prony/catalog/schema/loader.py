@@ -352,6 +352,7 @@ _LIKE = {
     Interface.ASGI: "uvicorn",
     Interface.PSGI: "http-server-psgi",
     Interface.PHP: "uwsgi-php",
+    Interface.RACK: "puma",
     Interface.NONE: "node-http",
 }
 _HEAD = """\

@@ -46,7 +46,7 @@ _PATTERNS = {
     "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
     "^[A-Za-z0-9][A-Za-z0-9.+@_-]": "a package's name",
     "^[A-Za-z0-9][A-Za-z0-9._-]": "a plain file name, without folders",
-    "^([A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`, or the name of a .psgi or .php file",
+    "^([A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`, or the name of a .psgi, .php or .ru file",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
     "^[ -~]*$": "one line of plain ASCII text",
     "^/": "a path that starts with `/`",

@@ -49,7 +49,8 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
     ``others``: the frontends and services; the JSON is a list of all, in this order.
     """
     kinds = dict.fromkeys(kind for entry in entries for kind in entry.interfaces)
-    titles = {kind: "Without an app" if kind is Interface.NONE else kind.upper() for kind in kinds}
+    named = {Interface.NONE: "Without an app", Interface.RACK: "Rack"}
+    titles = {kind: named.get(kind, kind.upper()) for kind in kinds}
     groups: list[tuple[str, list[ProcessEntry]]] = [
         (titles[kind], [one for one in entries if kind in one.interfaces]) for kind in kinds
     ]

@@ -1,0 +1,3 @@
+require_relative 'menu'
+
+run Menu.new('menu.txt')

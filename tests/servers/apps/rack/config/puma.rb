@@ -1,0 +1,3 @@
+workers 2
+threads 3, 3
+port ENV['PORT']
