@@ -28,6 +28,11 @@ def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) ->
     return read_figures(plan, archive.runs(), archive.subjects(), figures, added)
 
 
+def page_name(plan: Plan) -> str:
+    """Return what a study's page is called: its study, and the profile unless that is the quick one."""
+    return plan.name if plan.profile in (None, "", "quick") else f"{plan.name}-{plan.profile}"
+
+
 def _as_of_now(plan: Plan) -> Plan:
     if plan.name not in built_in_studies():
         return plan

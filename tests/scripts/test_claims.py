@@ -30,6 +30,10 @@ def test_each_claim_becomes_a_row_with_the_archives_digest(tmp_path):
     assert all(set(row) == set(claims.COLUMNS) for row in rows)
 
 
+def test_a_page_of_a_part_has_rows_of_the_claims_that_it_tests(tmp_path):
+    assert list(claims.rows(archive(tmp_path), "embedded-servers-part")) == []
+
+
 def test_an_archive_is_judged_by_the_claims_of_today(tmp_path):
     def older(plan):
         return replace(plan, claims=tuple(replace(claim, low=0.5) for claim in plan.claims[:1]))

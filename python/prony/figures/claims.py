@@ -52,7 +52,7 @@ from prony.figures.missing import Missing
 from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict, few_sessions
 from prony.figures.statistics.failure_rates import Failures, clopper_pearson, compare_in_blocks
-from prony.figures.summary import CellSummary, TrialFigures
+from prony.figures.summary import NOT_STEADY, CellSummary, TrialFigures
 from prony.model.claims import Claim, ClaimKind
 from prony.model.trial import Failed
 
@@ -60,11 +60,12 @@ _ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
 # What connections set where the server waits before each reply.
 _OF_CONNECTIONS = "ok_per_s"
+_OF_A_RUN = "duration_ns_per_request"
 # What twice the CPUs make twice as good at most.
-_OF_CPUS = ("ok_per_s", "duration_ns_per_request")
+_OF_CPUS = ("ok_per_s", _OF_A_RUN)
 _COMPARED = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO)
-# Of the level at which a claim that one fails more than others is refuted: the rest is for comparisons with
-# these. So none of five trials still refutes that most fail, and five against none that fewer do.
+# Of the level at which a claim that one fails more than others is refuted: the rest is for the shares of
+# these. So none of five trials still refutes that most fail, and seven of seven that one rival does not.
 _OF_SHARES = 0.8
 
 
@@ -108,7 +109,13 @@ def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
 
 
 def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
-    return cell.unqualified if is_speed(claim.metric) else None
+    """Return why a cell's speed does not count. The time of a run of so many requests is that of all of it,
+    its slow start too, as a client like ab tells it: a change of its pace takes nothing from that.
+    """
+    is_of_run = claim.metric == _OF_A_RUN and "requests" in cell.cell.load
+    if not is_speed(claim.metric) or (is_of_run and cell.unqualified == NOT_STEADY):
+        return None
+    return cell.unqualified
 
 
 def _valueless(claim: Claim, cell: CellSummary) -> str | None:
@@ -464,14 +471,28 @@ def _fails(
 ) -> list[ClaimResult]:
     """Estimand: the share of trials in which more than ``low`` (0.1 %) of the requests end so, or, without a
     kind, the server fails. It holds where most do (one-sided, exact), and, against others, more of them than
-    of those, in the blocks that both have (`failure_rates.compare_in_blocks`).
+    of those, in the blocks that both have (`failure_rates.compare_in_blocks`). It does not where most trials
+    of one of the others fail too.
     """
     if claim.against == "*":
         return _counted(claim, own, terms)
     pairs = list(_pairs(claim, own, cells))
-    refuting = (1 - _OF_SHARES) * terms.level / max(1, len(pairs))
     found = _counted(claim, own, terms, _OF_SHARES)
-    return found + [_more(claim, cell, other, terms, refuting) for cell, other in pairs]
+    found += [_more(claim, cell, other, terms) for cell, other in pairs]
+    return found + _too(claim, [other for _, other in pairs], terms)
+
+
+def _too(claim: Claim, others: Sequence[CellSummary], terms: Terms) -> list[ClaimResult]:
+    """Return of which others most trials are shown to fail as well, at what the own shares leave of the
+    level.
+    """
+    shares, tests = [_share(claim, [other], terms) for other in others], len(others) / (1 - _OF_SHARES)
+    found = judged(shares, Bounds(None, _MOST), terms, claim.needs.blocks, tests)
+    return [
+        replace(one, reason=f"its rival fails too: {one.reason}")
+        for one in found
+        if one.verdict is ClaimVerdict.DOES_NOT_HOLD
+    ]
 
 
 def _counted(
@@ -588,9 +609,9 @@ def _ends_of_share(claim: Claim, cells: Sequence[CellSummary]) -> Open:
     return more.turned if claim.low is None else more | more.turned
 
 
-def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, refuting: float) -> ClaimResult:
-    """Return whether a cell's trials fail more often than a rival's: at the full level, for all rivals must
-    agree, and refuted at the level ``refuting``, for one is enough.
+def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> ClaimResult:
+    """Return whether a cell's trials are shown to fail more often than a rival's: at the full level, for all
+    rivals must agree.
     """
     # Of a few trials most fail by chance more easily than of many.
     ours, others = (_by_unit(claim, trials, terms) for trials in judged_in_common(cell, other))
@@ -605,11 +626,9 @@ def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, ref
     what = "sessions" if terms.by_session else "trials"
     counts = f"{mine.failed} of {mine.total} {what} fail, against {theirs.failed} of {theirs.total}"
     said = f"{name}: {counts} ({tested.method})"
-    more = mine.share > theirs.share
-    level = terms.level if more else refuting
-    verdict = ClaimVerdict.HOLDS if more else ClaimVerdict.DOES_NOT_HOLD
-    is_shown = tested.p_value <= terms.nominal(level)
-    return ClaimResult(verdict if is_shown else ClaimVerdict.CANNOT_TELL, n, mine.share, None, said, level)
+    is_shown = mine.share > theirs.share and tested.p_value <= terms.nominal(terms.level)
+    verdict = ClaimVerdict.HOLDS if is_shown else ClaimVerdict.CANNOT_TELL
+    return ClaimResult(verdict, n, mine.share, None, said, terms.level)
 
 
 Evaluation = Callable[[Claim, Sequence[CellSummary], Sequence[CellSummary], Terms], list[ClaimResult]]
