@@ -125,7 +125,7 @@ def commands_of_studies():
 @pytest.mark.parametrize("words", commands_of_studies(), ids=" ".join)
 def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_it_has(words):
     asked = dict(zip(words[1::2], words[2::2], strict=True))
-    assert set(asked) <= {"--profile", "--only", "-c", "--connections", "--repeats"}
+    assert set(asked) <= {"--profile", "--only", "-c", "--connections", "--repeats", "--rounds"}
     levels = asked.get("-c") or asked.get("--connections")
     options = PlanOptions(
         profile=asked.get("--profile", "quick"),
