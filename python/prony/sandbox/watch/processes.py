@@ -33,6 +33,7 @@ from prony.core.units import KIB, MIB
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
+from prony.sandbox.identity import stat_fields
 from prony.sandbox.watch.machine import parse_cpu_times, read_machine_cpu
 from prony.sandbox.watch.native import CompiledSource, NativeDetail, NativeProcess
 
@@ -120,15 +121,6 @@ def _session(pid: int) -> str | None:
 
 def _program(pid: int) -> str | None:
     return _read(lambda: str(Path(f"/proc/{pid}/exe").readlink()))
-
-
-def stat_fields(pid: int) -> list[str]:
-    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); none: it has
-    ended.
-    """
-    text = _read(lambda: Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-    # The name may hold anything, even brackets.
-    return text.rpartition(")")[2].split() if text else []
 
 
 def _read(action: Callable[[], str]) -> str | None:
