@@ -84,27 +84,21 @@ class CgroupFiles(Protocol):
 
     def read(self, path: Path) -> str:
         """Return the text of a file."""
-        ...
 
     def write(self, path: Path, text: str) -> None:
         """Write a file that the kernel has made."""
-        ...
 
     def make(self, path: Path) -> None:
         """Create one group."""
-        ...
 
     def remove(self, path: Path) -> None:
         """Remove one group, which must be empty."""
-        ...
 
     def folders(self, path: Path) -> list[str]:
         """Return the names of the groups directly below; links do not count."""
-        ...
 
     def owner(self, path: Path) -> int:
         """Return the uid of a group's owner."""
-        ...
 
 
 class KernelFiles:

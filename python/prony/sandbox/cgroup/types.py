@@ -129,37 +129,28 @@ class ControlGroup(Protocol):
     @property
     def name(self) -> str:
         """Its name: ``server``, ``frontend``, a service's."""
-        ...
 
     @property
     def join_paths(self) -> tuple[str, ...]:
         """The files into which a process writes ``0`` to enter: see ``join.join``."""
-        ...
 
     def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
         """Set the given limits, and return the reason for each limit that could not be set."""
-        ...
 
     def members(self) -> tuple[int, ...]:
         """Return the processes in it, with their PIDs in this namespace."""
-        ...
 
     def counters(self) -> Counters:
         """Return the kernel's counters of it."""
-        ...
 
     def kill(self) -> int:
         """Kill all processes in it, and return how many there were."""
-        ...
 
     def remove(self) -> str | None:
         """Kill all processes in it and remove it; return None, or why it still exists."""
-        ...
 
     def __enter__(self) -> Self:
         """Return itself."""
-        ...
 
     def __exit__(self, *_: object) -> None:
         """Remove it."""
-        ...

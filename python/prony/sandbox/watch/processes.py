@@ -43,15 +43,12 @@ class WindowCounters(Protocol):
 
     def open_window(self) -> None:
         """Read the figures at the start of the window."""
-        ...
 
     def close_window(self) -> None:
         """Read the figures at the end of the window."""
-        ...
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the differences by name, and the reason for each missing one."""
-        ...
 
 
 class Gauges(Protocol):
@@ -59,15 +56,12 @@ class Gauges(Protocol):
 
     def read(self) -> dict[str, int]:
         """Return the values that are cheap enough to read with every sample."""
-        ...
 
     def missing(self) -> dict[str, str]:
         """Return the reason for each value that could not be read."""
-        ...
 
     def close(self) -> None:
         """Stop reading."""
-        ...
 
 
 @runtime_checkable
@@ -76,11 +70,9 @@ class EdgeGauges(Gauges, Protocol):
 
     def read_at_open(self) -> dict[str, int]:
         """Return them at the start of the window."""
-        ...
 
     def read_at_close(self) -> dict[str, int]:
         """Return them at the end of the window."""
-        ...
 
 
 def main_of(pid: int, mains: Sequence[int]) -> int:
