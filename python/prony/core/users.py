@@ -162,7 +162,7 @@ def find_uv() -> str:
 
 def _caller(run_as: str | None) -> RunAs:
     uid = os.geteuid()
-    name = _name(uid)
+    name = user_name(uid)
     if run_as and _entry(run_as).pw_uid != uid:
         raise UsageError(
             f"`--run-as {run_as}` needs root; Prony runs as `{name}`",
@@ -171,7 +171,8 @@ def _caller(run_as: str | None) -> RunAs:
     return RunAs(name, uid, os.getegid(), False, _cache_of_user())
 
 
-def _name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """Return a user's name; its number where it has none."""
     """Return the name of a user; its number where this machine has no entry of it, as in a container."""
     try:
         return pwd.getpwuid(uid).pw_name

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.machine.read import found_in
+from prony.machine.read import found_in, read_text
 
 _FOLDER = Path("/sys/devices/system/cpu")
 
@@ -50,11 +50,4 @@ def _kind(folder: Path, number: int) -> str:
         cpu / "cpufreq/cpuinfo_max_freq",
         cpu / "cpu_capacity",
     )
-    return "/".join(_text(file) for file in files)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return ""
+    return "/".join(read_text(file) or "" for file in files)
