@@ -129,9 +129,7 @@ def not_here(choice: EngineChoice) -> str | None:
     """
     from prony.engine.scripts.environment import find_script
 
-    if choice.command:
-        return not_installed(choice)
-    if choice.name in SCRIPTS:
+    if choice.name in SCRIPTS and not choice.command:
         return _lacking(lambda: find_script(SCRIPTS[choice.name]))
     return not_installed(choice)
 
