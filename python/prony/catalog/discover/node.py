@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NoReturn
 
-from prony.catalog.discover.addresses import PLAIN, with_address
+from prony.catalog.discover.servers import PLAIN, with_address
 from prony.catalog.discover.sources import Folder, Program, table_in
 from prony.core.errors import UsageError
 

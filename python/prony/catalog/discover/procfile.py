@@ -13,12 +13,12 @@ from dataclasses import replace
 from posixpath import dirname, normpath
 
 from prony.archive.codec import is_secret
-from prony.catalog.discover.addresses import PLAIN, at_our_address
 from prony.catalog.discover.current import NOT_PASSED, VARIABLE
 from prony.catalog.discover.go import go_program
 from prony.catalog.discover.images import assignments
 from prony.catalog.discover.node import node_program, package_name
 from prony.catalog.discover.php import PHP_TOOLS
+from prony.catalog.discover.servers import PLAIN, at_our_address
 from prony.catalog.discover.sources import Folder, Program, Written
 from prony.catalog.discover.written import places_below
 from prony.core.errors import UsageError
