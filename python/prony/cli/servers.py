@@ -59,7 +59,7 @@ def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> st
 
 def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "Deployment":
     from prony.catalog.launch.deployment import Deployment
-    from prony.catalog.schema.asked_settings import check_taken
+    from prony.catalog.schema.loader import check_taken
     from prony.cli.settings_option import single_settings_of
     from prony.study.assembly import command_line
 
