@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from prony.catalog.install.access import may
 from prony.catalog.install.child import Children
 from prony.catalog.install.uv import cause, probe_environment
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall, SystemNeeds
 from prony.catalog.schema.expression import fill
 from prony.core.errors import explained
-from prony.core.users import SUBJECT_PATH, RunAs
+from prony.core.users import SUBJECT_PATH, RunAs, may
 
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))

@@ -23,12 +23,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.pip_settings import configuration_files, home_folder, pip_settings, uv_settings
 from prony.core.errors import HostError
-from prony.core.users import SUBJECT_PATH, RunAs, find_uv, make_passable, own_folder
+from prony.core.users import SUBJECT_PATH, RunAs, find_uv, first_unreadable, make_passable, own_folder
 from prony.sandbox.building import BuildTask
 
 _COMMON = frozenset(
