@@ -13,11 +13,11 @@ import json
 import sys
 
 from prony.core.version import prony_version
+from prony.engine.child import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
 from prony.engine.fleet.address import decode_fleet
 from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.generator import OnLoss
-from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
 from prony.model.json_codec import encode
 from prony.model.workload import EngineChoice
 
