@@ -41,7 +41,6 @@ KNOWS_THE_ENGINE = {
     "cli.main": "its version",
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",
-    "engine.fleet.child": "nothing: it is loaded before the user changes",
     "engine.fleet.engine": "the Recordings of several machines as one",
     "engine.fleet.member": "the load of one machine of several",
     "engine.external.engine": "the histogram of what a load script counted",

@@ -37,7 +37,7 @@ class FleetProcessEngine:
         self._choice, self._fleet, self._group = choice, fleet, group
         packages = [place for place in sys.path if place.startswith("/")]
         variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-        self._child = Child("prony.engine.fleet.child", packages=packages, variables=variables)
+        self._child = Child("prony.engine.fleet.engine", packages=packages, variables=variables)
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording of all generators.
