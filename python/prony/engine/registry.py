@@ -60,7 +60,7 @@ def _external(choice: EngineChoice, means: Means) -> Engine:
 def _script(choice: EngineChoice, means: Means) -> Engine:
     del means
     from prony.engine.external.engine import ExternalEngine
-    from prony.engine.scripts.environment import find_script
+    from prony.engine.own_program import find_script
 
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
@@ -127,7 +127,7 @@ def not_here(choice: EngineChoice) -> str | None:
     The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
     """
-    from prony.engine.scripts.environment import find_script
+    from prony.engine.own_program import find_script
 
     if choice.name in SCRIPTS and not choice.command:
         return _lacking(lambda: find_script(SCRIPTS[choice.name]))
