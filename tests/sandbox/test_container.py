@@ -15,8 +15,7 @@ import prony
 from prony.core.errors import HostError
 from prony.core.users import RunAs
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
-from prony.sandbox import open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.types import LIMITS, Limits
 from prony.sandbox.choice import Absent, Available
@@ -36,8 +35,7 @@ from prony.sandbox.containers.engine import (
 from prony.sandbox.groups import look
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import clear_containers
-
-from .subjects import SERVER, eventually, launch_script
+from subjects import SERVER, eventually, launch_script
 
 SOURCE = str(Path(prony.__file__).parent.parent)
 

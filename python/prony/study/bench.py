@@ -28,8 +28,7 @@ from prony.model.subject import Subject
 from prony.model.trial import FaultKind, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.plan.order import Nuisances, Position, Turn, nuisances, with_arrivals
-from prony.sandbox import open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.certificates import Authority
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder

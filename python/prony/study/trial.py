@@ -27,7 +27,7 @@ from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.plan.order import Position
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.cgroup.types import Counters
