@@ -35,7 +35,6 @@ from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import StopReport
 from prony.sandbox.remains import carried_over, read_sockets
 from prony.sandbox.subject import RunningSubject
-from prony.sandbox.watch.environment import EnvironmentCounters
 from prony.sandbox.watch.kernel import (
     GroupCounters,
     KernelCounters,
@@ -44,7 +43,7 @@ from prony.sandbox.watch.kernel import (
     read_port_range,
 )
 from prony.sandbox.watch.listeners import ListenerGauges, WaitingPorts, Watched, WorkerConnections
-from prony.sandbox.watch.machine import frequency_gauge, memory_gauge
+from prony.sandbox.watch.machine import EnvironmentCounters, frequency_gauge, memory_gauge
 from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.others import OtherPrograms
 from prony.sandbox.watch.partners import DownstreamGauges, KnownPrograms, Partners
