@@ -29,7 +29,7 @@ from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.plan.order import Position
 from prony.sandbox import Sandbox
 from prony.sandbox.ceilings import memory_bytes
-from prony.sandbox.cgroup.foreign import ForeignGroups
+from prony.sandbox.cgroup.scope import ForeignGroups
 from prony.sandbox.cgroup.types import Counters
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import StopReport
