@@ -14,7 +14,7 @@ from prony.core.units import GIB, MIB
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox import Sandbox
-from prony.sandbox.ceilings import (
+from prony.sandbox.choice import (
     PIDS,
     ceilings,
     disk_bytes,

@@ -54,9 +54,9 @@ def app(environ, start_response):
 
 # A machine of a few megabytes, as far as the ceiling of memory goes.
 SMALL_MACHINE = f"""
-from prony.sandbox import ceilings
+from prony.sandbox import choice
 
-ceilings._MEMORY_SHARE *= 64 * 2**20 / ceilings.memory_bytes()
+choice._MEMORY_SHARE *= 64 * 2**20 / choice.memory_bytes()
 {BESIDE}"""
 
 

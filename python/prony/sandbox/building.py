@@ -23,7 +23,7 @@ from prony.core.users import BuildRules, RunAs
 from prony.model.json_codec import Json
 from prony.model.launch import StopRule
 from prony.sandbox import process
-from prony.sandbox.ceilings import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
+from prony.sandbox.choice import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.order import layer_order, temporary_order
 from prony.sandbox.pipe import Supervisor

@@ -25,9 +25,9 @@ from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.sandbox import journal
-from prony.sandbox.ceilings import ceilings, with_ceilings
 from prony.sandbox.cgroup.scope import ForeignGroup
 from prony.sandbox.cgroup.types import Counters, LimitName, Limits
+from prony.sandbox.choice import ceilings, with_ceilings
 from prony.sandbox.containers.engine import (
     FoundEngine,
     hiding_options,

@@ -23,7 +23,7 @@ from prony.core.users import RunAs, generator_for, own_folder
 from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import EngineSeat, Placement
-from prony.sandbox.ceilings import disk_bytes, disk_files
+from prony.sandbox.choice import disk_bytes, disk_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT

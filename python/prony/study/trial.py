@@ -28,9 +28,9 @@ from prony.model.sandbox import Placement
 from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.plan.order import Position
 from prony.sandbox import Sandbox
-from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.scope import ForeignGroups
 from prony.sandbox.cgroup.types import Counters
+from prony.sandbox.choice import memory_bytes
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import StopReport
 from prony.sandbox.remains import carried_over, read_sockets
