@@ -45,7 +45,7 @@ KNOWS_THE_ENGINE = {
     "engine.fleet.member": "the load of one machine of several",
     "engine.external.engine": "the histogram of what a load script counted",
     "engine.process": "a load without a study",
-    "machine.facts.software": "its version and its file",
+    "machine.fingerprint": "its version and its file",
     "sandbox.watch.native": "samples of processes",
     "plan.engine_spec": "the wires that it speaks",
     "sandbox.exchange": "the bytes of a request and a reply",

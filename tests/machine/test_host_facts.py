@@ -26,7 +26,7 @@ from prony.machine.facts.cgroups import (
 )
 from prony.machine.facts.network import interfaces, parse_sockets
 from prony.machine.facts.processor import agreed, parse_cpuinfo, parse_turbo
-from prony.machine.facts.software import container_kind, engine, guest, package_names, preemption_of
+from prony.machine.fingerprint import container_kind, engine, guest, package_names, preemption_of
 
 AMD = """\
 processor	: 0
