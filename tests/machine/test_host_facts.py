@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from prony.machine.checks import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
+from prony.machine.cpus import agreed, parse_cpuinfo, parse_turbo
 from prony.machine.facts.activity import (
     busiest,
     frequencies,
@@ -25,7 +26,6 @@ from prony.machine.facts.cgroups import (
     parse_quota,
 )
 from prony.machine.facts.network import interfaces, parse_sockets
-from prony.machine.facts.processor import agreed, parse_cpuinfo, parse_turbo
 from prony.machine.fingerprint import container_kind, engine, guest, package_names, preemption_of
 
 AMD = """\
