@@ -35,10 +35,10 @@ from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from prony.machine.activity import Activity, activity, watch_machine
+from prony.machine.cgroups import cgroup, chosen, memory
 from prony.machine.cpus import mitigations, processor
-from prony.machine.facts.activity import Activity, activity, watch_machine
-from prony.machine.facts.cgroups import cgroup, chosen, memory
-from prony.machine.facts.network import interfaces, settings, sockets
+from prony.machine.network import interfaces, settings, sockets
 from prony.machine.read import Fact, read_fact, unread
 from prony.model.facts import Fingerprint
 from prony.model.json_codec import Json

@@ -17,8 +17,8 @@ from prony.core.units import SECOND_NS, seconds
 from prony.core.users import RunAs
 from prony.engine.registry import Means, open_engine
 from prony.figures.validity import MOST_OTHER_LOAD
+from prony.machine.activity import Activity, watch_machine
 from prony.machine.cpus import Cpu
-from prony.machine.facts.activity import Activity, watch_machine
 from prony.model.facts import GeneratorFitness
 from prony.model.json_codec import Json
 from prony.model.launch import Launch, Readiness

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, Protocol
 
-from prony.machine.facts.cgroups import parse_groups
+from prony.machine.cgroups import parse_groups
 from prony.sandbox.cgroup.types import Counters, CountersReading
 from prony.sandbox.identity import Identity, boot_id, identify, pid_namespace
 

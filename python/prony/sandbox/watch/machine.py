@@ -49,7 +49,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from prony.core.units import MICROSECOND_NS, SECOND_NS
-from prony.machine.facts.cgroups import parse_meminfo
+from prony.machine.cgroups import parse_meminfo
 from prony.sandbox.watch.native import tree_cpu
 
 _CPUS = Path("/sys/devices/system/cpu")
