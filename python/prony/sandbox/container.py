@@ -28,7 +28,7 @@ from prony.sandbox import journal
 from prony.sandbox.cgroup.scope import ForeignGroup
 from prony.sandbox.cgroup.types import Counters, LimitName, Limits
 from prony.sandbox.choice import ceilings, with_ceilings
-from prony.sandbox.containers.engine import (
+from prony.sandbox.container_engine import (
     FoundEngine,
     hiding_options,
     limit_options,

@@ -24,7 +24,7 @@ from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, gain_cgroups
 from prony.sandbox.cgroup.types import ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.choice import Absent, Available, with_ceilings
-from prony.sandbox.containers.engine import find_engine, limit_states
+from prony.sandbox.container_engine import find_engine, limit_states
 
 
 @dataclass(frozen=True, slots=True)
