@@ -1,8 +1,5 @@
 """An external tool in the role of an engine: finds it, refuses loads that it cannot send, runs it, reads it.
 
->>> from prony.engine.external import TOOLS
->>> ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"]).cancel()
-
 The report of an external generator as a Recording: what it does not measure is null, with the reason.
 
 Pure.
@@ -90,12 +87,6 @@ def to_recording(tool: Tool, job: Job, measured: Measured, around: Around) -> Re
         bytes=Traffic(None, measured.received_bytes, measured.body_bytes),
         reported_latency=_reported(measured.latency),
     )
-
-
-def interrupted(tool: Tool, job: Job, around: Around) -> Recording:
-    """Return the Recording of an interrupted run: the tool has reported nothing."""
-    frame = _frame(tool, job, around, tool.caveats)
-    return replace(frame, window=replace(_window(around, 0), interrupted=True))
 
 
 def account(measured: Measured) -> Account:
@@ -255,7 +246,6 @@ class ExternalEngine:
         self._find = find or find_tool
         self._spare_ns = spare_ns
         self._child = Child("prony.engine.external.child", is_generator=False)
-        self._cancelled = False
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the tool, if necessary once before as a warm-up, and return the Recording.
@@ -281,20 +271,8 @@ class ExternalEngine:
         with _seated(seat) as taken:
             return self._measured(job, {"seat": asdict(taken), "runs": runs}, around, on_event)
 
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        self._cancelled = True
-        self._child.cancel()
-
     def _measured(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
-        self._cancelled = False
-        limit_ns = hard_limit_ns(job.workload) + self._spare_ns
-        try:
-            told = self._child.run(order, limit_ns, on_event)
-        except EngineError:
-            if self._cancelled:
-                return interrupted(self._tool, job, around)
-            raise
+        told = self._child.run(order, hard_limit_ns(job.workload) + self._spare_ns, on_event)
         opened_ns, closed_ns = told.said["open_ns"], told.said["close_ns"]
         unix_ns = time.time_ns() - (time.monotonic_ns() - opened_ns)
         known = replace(around, open_ns=opened_ns, close_ns=closed_ns, open_unix_ns=unix_ns)

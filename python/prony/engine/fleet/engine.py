@@ -1,7 +1,5 @@
 """The engine on several machines: a start in common, one account in the end.
 
->>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1).cancel()
-
 >>> said = {"phase": "window", "elapsed_ns": 5, "ok": 2, "failed": 0}
 >>> said |= {"in_flight": 1, "queued": 0, "connected": 1}
 >>> (found := summed({"a": said, "b": said}, ended={"b"}))["ok"], found["connected"]
@@ -79,7 +77,6 @@ class FleetEngine:
     def __init__(self, fleet: Fleet, choice: EngineChoice, on_loss: OnLoss, threads: int | None) -> None:
         self._fleet, self._choice, self._on_loss = fleet, choice, on_loss
         self._threads = threads
-        self._run: _Run | None = None
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end, in the caller's thread, and return the Recording of all generators.
@@ -100,16 +97,7 @@ class FleetEngine:
         if self._fleet.workers is not None:
             # Nobody else holds the certificates of its own: they are in memory, and go with them.
             found = {address: replace(one, is_root=False) for address, one in found.items()}
-        self._run = _Run(cluster, found, self._on_loss, on_event)
-        try:
-            return self._run.load(spec, threads, limit_ns)
-        finally:
-            self._run = None
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        if (run := self._run) is not None:
-            run.cancel()
+        return _Run(cluster, found, self._on_loss, on_event).load(spec, threads, limit_ns)
 
 
 def _checked(cluster: Cluster) -> Mapping[str, MachineFacts]:

@@ -1,6 +1,7 @@
 """A fleet as the generator of a trial: ``local:4`` in the subject's network, or machines elsewhere.
 
->>> FleetProcessEngine(EngineChoice("local:4"), Fleet(None, 4)).cancel()
+>>> FleetProcessEngine.__name__
+'FleetProcessEngine'
 """
 
 import os
@@ -59,10 +60,6 @@ class FleetProcessEngine:
             result = self._child.run({**order, "seats": seats}, _START_NS + limit_ns, on_event)
         recording = recording_of(result.said)
         return replace(recording, generator=replace(recording.generator, processes=result.processes))
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        self._child.cancel()
 
     @contextmanager
     def _seats(self, seat: EngineSeat) -> Iterator[list[Json]]:
