@@ -21,7 +21,7 @@ from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
 if TYPE_CHECKING:
     # Who starts one generator has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
-    from prony.sandbox.cgroup.types import ControlGroup
+    from prony.sandbox.cgroup.scope import OwnGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Means:
 
     ceiling_per_s: float | None = None
     machines: "Fleet | None" = None
-    group: "Callable[[str], ControlGroup] | None" = None
+    group: "Callable[[str], OwnGroup] | None" = None
     requests: RequestDescriptors = field(default_factory=dict)
     counts: bool = False
 

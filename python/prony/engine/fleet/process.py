@@ -21,7 +21,8 @@ from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import EngineChoice, Pacing, Workload
 from prony.plan.engine_spec import hard_limit_ns, to_spec
-from prony.sandbox.cgroup.types import ControlGroup, Limits
+from prony.sandbox.cgroup.scope import OwnGroup
+from prony.sandbox.cgroup.types import Limits
 
 # Until all generators are there, and until they have gone.
 _START_NS = 60 * SECOND_NS
@@ -33,7 +34,7 @@ class FleetProcessEngine:
     """See ``Engine``. One run at a time. On this machine each generator has the choice's threads."""
 
     def __init__(
-        self, choice: EngineChoice, fleet: Fleet, group: Callable[[str], ControlGroup] | None = None
+        self, choice: EngineChoice, fleet: Fleet, group: Callable[[str], OwnGroup] | None = None
     ) -> None:
         self._choice, self._fleet, self._group = choice, fleet, group
         packages = [place for place in sys.path if place.startswith("/")]

@@ -39,15 +39,7 @@ from prony.sandbox.cgroup.files import (
     own_mark,
     part_folder,
 )
-from prony.sandbox.cgroup.types import (
-    LIMITS,
-    ControlGroup,
-    Counters,
-    CountersReading,
-    LimitName,
-    Limits,
-    NoCgroups,
-)
+from prony.sandbox.cgroup.types import LIMITS, Counters, CountersReading, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.v1 import USED, V1, open_v1, read_v1
 from prony.sandbox.cgroup.v2 import V2, open_v2, read_v2
 
@@ -123,7 +115,7 @@ class CgroupTree:
             if self._backends and all(limit in one.missing for one in self._backends)
         }
 
-    def create(self, name: str) -> ControlGroup:
+    def create(self, name: str) -> "OwnGroup":
         """Create a group for one part of a trial.
 
         *Errors*: HostError when that fails; ValueError for an invalid name.
@@ -136,7 +128,7 @@ class CgroupTree:
             if not isinstance(error, FileExistsError):
                 remove_all(self._files, folders)
             raise HostError(f"cannot create the cgroup `{name}`: {error.strerror}") from error
-        return _Group(name, self._files, self._backends, folders)
+        return OwnGroup(name, self._files, self._backends, folders)
 
     def close(self) -> str | None:
         """Kill all processes, remove all groups and the subtree; return None, or why something is left."""
@@ -166,8 +158,8 @@ class CgroupTree:
         return []
 
 
-class _Group:
-    """See ``ControlGroup``."""
+class OwnGroup:
+    """See ``ControlGroup``. As a context manager it calls ``remove`` on exit."""
 
     def __init__(
         self, name: str, files: CgroupFiles, backends: list[Backend], folders: tuple[Path, ...]
