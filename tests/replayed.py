@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from golden import build
 
 import null_studies
 from cells import cell_of
+from golden import build
 from prony.figures.statistics.compare import Verdict
 from prony.figures.validity import Circumstances, judge
 from prony.machine.activity import Activity

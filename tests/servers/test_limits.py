@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from servers.world import groups_of
 
 from commands import BESIDE
 from prony.archive import open_archive
@@ -12,6 +11,7 @@ from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.container_engine import find_engine
+from servers.world import groups_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

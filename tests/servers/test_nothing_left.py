@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers.world import groups_of, processes_of, world
 
 from commands import ended, eventually
 from prony.catalog.schema.loader import BUILT_IN_SERVERS
@@ -16,6 +15,7 @@ from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.container_engine import find_engine
+from servers.world import groups_of, processes_of, world
 
 SERVER = ("--servers", "gunicorn", "--set", "gunicorn.workers=2", "-c", "4", "--repeats", "1")
 LONG = (*SERVER, "--warmup", "100ms", "--duration", "60s")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from golden.build import subject
 
+from golden.build import subject
 from prony.catalog.schema.loader import load_catalog
 from prony.model.exchange import Request
 from prony.model.plan import Cell

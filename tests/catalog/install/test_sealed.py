@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from catalog.install.test_made import ENTRY, MAKE
 
+from catalog.install.test_made import ENTRY, MAKE
 from commands import passable_folder
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
