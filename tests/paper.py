@@ -12,7 +12,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.core.errors import SubjectError
 from prony.core.users import RunAs
 from prony.engine.registry import ENGINES
-from prony.machine.facts.activity import Activity
+from prony.machine.activity import Activity
 from prony.machine.fingerprint import fingerprint
 from prony.model.address import Address
 from prony.model.observation import LogTail

@@ -15,7 +15,7 @@ from cells import cell_of
 from golden import build
 from prony.figures.statistics.compare import Verdict
 from prony.figures.validity import Circumstances, judge
-from prony.machine.facts.activity import Activity
+from prony.machine.activity import Activity
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Plan
 from prony.model.sandbox import Placement

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import parse_mark
-from prony.sandbox.containers.engine import working_engines
+from prony.sandbox.container_engine import working_engines
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import become_subreaper
 

@@ -10,7 +10,7 @@ import pytest
 import prony as package
 from commands import Prony
 from prony.core.errors import HostError
-from prony.engine.ssh import started_process
+from prony.engine.fleet.hosts import started_process
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(package.__file__).parent.parent

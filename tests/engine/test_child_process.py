@@ -134,7 +134,7 @@ def test_a_cancelled_run_returns_what_it_has(engine: Callable[..., ProcessEngine
     process = engine(WAITS_AND_RECORDS)
 
     def cancel_elsewhere(_event: Json) -> None:
-        threading.Thread(target=process.cancel).start()
+        threading.Thread(target=process._child.cancel).start()
 
     assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere).window.interrupted
 
@@ -144,7 +144,7 @@ def test_a_cancelled_run_without_a_recording_is_an_error(
 ) -> None:
     process = engine(WAITS)
     with pytest.raises(EngineError, match="the run was cancelled"):
-        process.run(WORKLOAD, ADDRESS, seat, lambda _event: process.cancel())
+        process.run(WORKLOAD, ADDRESS, seat, lambda _event: process._child.cancel())
 
 
 def test_an_interruption_ends_the_child(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
@@ -166,7 +166,7 @@ def test_the_end_of_its_stdin_cancels_it(engine: Callable[..., ProcessEngine], s
     engine(WAITS)
     order = json.dumps({"spec": {}, "seat": asdict(seat)}) + "\n"
     done = subprocess.run(
-        ProcessEngine(EngineChoice()).command(),
+        Child("prony.engine.child").command(),
         input=order,
         capture_output=True,
         text=True,

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from prony.figures.drift import WHAT_MATTERS, comparable, machine_key
 from prony.machine.cpus import available_cpus
-from prony.machine.facts.software import visible_environment, visible_parameters
-from prony.machine.fingerprint import brief_fingerprint, fingerprint
+from prony.machine.fingerprint import brief_fingerprint, fingerprint, visible_environment, visible_parameters
 from prony.model.facts import Fingerprint, Unknown
 from prony.model.json_codec import decode, encode
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.machine.checks import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
-from prony.machine.facts.activity import (
+from prony.machine.activity import (
     busiest,
     frequencies,
     parse_load,
@@ -15,7 +14,7 @@ from prony.machine.facts.activity import (
     shares,
     watch_machine,
 )
-from prony.machine.facts.cgroups import (
+from prony.machine.cgroups import (
     ancestors,
     chosen,
     limit_in,
@@ -24,9 +23,10 @@ from prony.machine.facts.cgroups import (
     parse_meminfo,
     parse_quota,
 )
-from prony.machine.facts.network import interfaces, parse_sockets
-from prony.machine.facts.processor import agreed, parse_cpuinfo, parse_turbo
-from prony.machine.facts.software import container_kind, engine, guest, package_names, preemption_of
+from prony.machine.checks import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
+from prony.machine.cpus import agreed, parse_cpuinfo, parse_turbo
+from prony.machine.fingerprint import container_kind, engine, guest, package_names, preemption_of
+from prony.machine.network import interfaces, parse_sockets
 
 AMD = """\
 processor	: 0

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.machine.activity import Activity
 from prony.machine.checks import (
     HostCheck,
     accept_backlog,
@@ -27,7 +28,6 @@ from prony.machine.checks import (
     tracking,
 )
 from prony.machine.cpus import Cpu
-from prony.machine.facts.activity import Activity
 from prony.machine.preflight import Demand, preflight, unfit
 
 GIB = 1024**3

@@ -1,6 +1,6 @@
 """Waiting for other programs: a burst is waited for, and a machine that is never quiet costs little."""
 
-from prony.machine.facts.activity import Activity
+from prony.machine.activity import Activity
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.study.bench import Patience
 

@@ -8,10 +8,9 @@ import pytest
 
 from prony.core.users import RunAs, resolve_user
 from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
-from prony.sandbox import open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import ContainerEngine, find_engine
+from prony.sandbox.container_engine import ContainerEngine, find_engine
 from prony.sandbox.journal import RunFolder, open_run
 
 HERE = Path(__file__).parent

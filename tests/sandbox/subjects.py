@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prony.model.address import Address
 from prony.model.launch import Launch
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox
 
 # A program that any user can reach: the tests' own interpreter may lie in root's home.
 PYTHON = "/usr/bin/python3" if os.geteuid() == 0 else sys.executable

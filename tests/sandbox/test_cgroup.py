@@ -14,8 +14,8 @@ import prony
 from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import KernelFiles, find_hierarchies, parse_mark
 from prony.sandbox.cgroup.probe import probe_limits, states_without
-from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
-from prony.sandbox.cgroup.types import LIMITS, ControlGroup, Limits, NoCgroups
+from prony.sandbox.cgroup.scope import CgroupTree, OwnGroup, open_cgroups
+from prony.sandbox.cgroup.types import LIMITS, Limits, NoCgroups
 from prony.sandbox.remains import Cleared, clear_subtrees
 
 from .subjects import eventually
@@ -35,7 +35,7 @@ def tree() -> Iterator[CgroupTree]:
 
 
 @pytest.fixture
-def group(tree: CgroupTree) -> ControlGroup:
+def group(tree: CgroupTree) -> OwnGroup:
     return tree.create("server")
 
 
@@ -48,7 +48,7 @@ def left_by(pid: int) -> list[Path]:
     return [path for path in found if (mark := parse_mark(path.name)) and mark.owner.pid == pid]
 
 
-def limited(tree: CgroupTree, limits: Limits) -> ControlGroup:
+def limited(tree: CgroupTree, limits: Limits) -> OwnGroup:
     group = tree.create("limited")
     refused = group.set_limits(limits)
     if refused:
@@ -56,7 +56,7 @@ def limited(tree: CgroupTree, limits: Limits) -> ControlGroup:
     return group
 
 
-def run_in(group: ControlGroup, script: str) -> "subprocess.CompletedProcess[str]":
+def run_in(group: OwnGroup, script: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-c", JOIN + script, ":".join(group.join_paths)],
         capture_output=True,
@@ -68,7 +68,7 @@ def run_in(group: ControlGroup, script: str) -> "subprocess.CompletedProcess[str
 
 
 @contextmanager
-def started_in(group: ControlGroup, script: str) -> Iterator["subprocess.Popen[str]"]:
+def started_in(group: OwnGroup, script: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a process in a group, past its entering; at the end it must have been killed."""
     child = subprocess.Popen(
         [sys.executable, "-c", JOIN + "print('in', flush=True);" + script, ":".join(group.join_paths)],
@@ -206,7 +206,7 @@ def test_limits_can_be_raised_and_lowered(tree: CgroupTree) -> None:
         assert group.set_limits(changed) == {}
 
 
-def test_cpus_that_are_not_there_are_refused_with_the_reason(group: ControlGroup) -> None:
+def test_cpus_that_are_not_there_are_refused_with_the_reason(group: OwnGroup) -> None:
     refused = group.set_limits(Limits(cpus=(100_000,)))
     assert list(refused) == ["cpus"]
     assert refused["cpus"]
@@ -219,20 +219,20 @@ def test_each_group_has_its_own_bill(tree: CgroupTree) -> None:
     assert frontend.counters().cpu_ns == 0
 
 
-def test_every_counter_has_a_value_or_a_reason(group: ControlGroup) -> None:
+def test_every_counter_has_a_value_or_a_reason(group: OwnGroup) -> None:
     counters = group.counters()
     unknown = {name for name in counters.names() if getattr(counters, name) is None}
     assert unknown == set(counters.missing)
 
 
-def test_members_are_the_processes_that_have_joined(group: ControlGroup) -> None:
+def test_members_are_the_processes_that_have_joined(group: OwnGroup) -> None:
     with started_in(group, SLEEP) as child:
         assert group.members() == (child.pid,)
         assert group.kill() == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a PID namespace")
-def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: ControlGroup) -> None:
+def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: OwnGroup) -> None:
     script = (
         "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.linux import join\n"
         "linux.unshare(linux.NEW_PIDS); pid = os.fork()\n"
@@ -267,7 +267,7 @@ def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
     assert [path for place in tree.places for path in place.glob("part-*")] == []
 
 
-def test_a_group_exists_once(tree: CgroupTree, group: ControlGroup) -> None:
+def test_a_group_exists_once(tree: CgroupTree, group: OwnGroup) -> None:
     with started_in(group, SLEEP) as child:
         with pytest.raises(HostError, match="server"):
             tree.create(group.name)
@@ -288,7 +288,7 @@ def test_a_process_has_one_subtree(tree: CgroupTree) -> None:
     assert tree.create("server").members() == ()
 
 
-def test_nothing_is_left_after_success(tree: CgroupTree, group: ControlGroup) -> None:
+def test_nothing_is_left_after_success(tree: CgroupTree, group: OwnGroup) -> None:
     with started_in(group, SLEEP):
         assert left_by(os.getpid()) != []
         assert tree.close() is None
@@ -363,7 +363,7 @@ def test_what_a_killed_prony_left_is_ended_and_removed(tree: CgroupTree) -> None
         assert eventually(lambda: not any(is_running(pid) for pid in pids))
 
 
-def test_living_pronys_are_left_alone(tree: CgroupTree, group: ControlGroup) -> None:
+def test_living_pronys_are_left_alone(tree: CgroupTree, group: OwnGroup) -> None:
     with other_prony() as owner, started_in(group, SLEEP) as mine:
         pids = pids_of(owner)
         places = left_by(owner.pid)

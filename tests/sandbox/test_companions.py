@@ -5,17 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 from prony.core.errors import SubjectError
 from prony.model.exchange import Check, Contract
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox
 from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.processes import ProcessMonitor
-
-from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 # Says what it is told to when it has ended in order, after what it was told to wait for.
 SERVICE = """

@@ -10,19 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from subjects import SERVER, eventually, launch_script
 
 import prony
 from prony.core.errors import HostError
 from prony.core.users import RunAs
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
-from prony.sandbox import open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, container_engine, open_sandbox
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.types import LIMITS, Limits
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.container import inner_number
-from prony.sandbox.containers import engine
-from prony.sandbox.containers.engine import (
+from prony.sandbox.container_engine import (
     IMAGE,
     ContainerEngine,
     containerfile,
@@ -36,8 +35,6 @@ from prony.sandbox.containers.engine import (
 from prony.sandbox.groups import look
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import clear_containers
-
-from .subjects import SERVER, eventually, launch_script
 
 SOURCE = str(Path(prony.__file__).parent.parent)
 
@@ -66,7 +63,7 @@ def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("fake", "as_root")
 def test_no_engine_on_the_path_is_the_reason() -> None:
-    assert engine.find_engine.__wrapped__() == Absent("neither `docker` nor `podman` is on PATH")
+    assert container_engine.find_engine.__wrapped__() == Absent("neither `docker` nor `podman` is on PATH")
 
 
 @pytest.mark.usefixtures("as_root")
@@ -74,19 +71,19 @@ def test_an_engine_that_does_not_work_is_named_with_what_it_said(
     fake: Callable[[str], ContainerEngine],
 ) -> None:
     fake("echo warning >&2; echo 'Error: Cannot connect to the Docker daemon' >&2; exit 1")
-    absent = engine.find_engine.__wrapped__()
+    absent = container_engine.find_engine.__wrapped__()
     assert absent == Absent("`docker images`: Cannot connect to the Docker daemon")
 
 
 @pytest.mark.usefixtures("as_root")
 def test_an_engine_in_which_no_container_runs_is_none(fake: Callable[[str], ContainerEngine]) -> None:
     fake('[ "$1" = run ] && { echo "no such runtime" >&2; exit 125; }; exit 0')
-    assert engine.find_engine.__wrapped__() == Absent("docker: no such runtime")
+    assert container_engine.find_engine.__wrapped__() == Absent("docker: no such runtime")
 
 
 def test_containers_are_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    absent = engine.find_engine.__wrapped__()
+    absent = container_engine.find_engine.__wrapped__()
     assert isinstance(absent, Absent)
     assert absent.reason == "only root can put the generator into a container's network"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.sandbox.cgroup.foreign import ForeignGroup, ForeignGroups
-from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
+from prony.sandbox.cgroup.scope import CgroupTree, ForeignGroup, ForeignGroups, open_cgroups
 from prony.sandbox.cgroup.types import Counters, NoCgroups
 
 

@@ -13,8 +13,8 @@ from tests.sandbox.subjects import eventually, launch_script
 from prony.core.units import GIB, MIB
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.sandbox.base import Sandbox
-from prony.sandbox.ceilings import (
+from prony.sandbox import Sandbox
+from prony.sandbox.choice import (
     PIDS,
     ceilings,
     disk_bytes,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 from prony.core.errors import HostError, SubjectError
 from prony.core.users import RunAs, own_folder
@@ -14,14 +15,11 @@ from prony.model.address import Address, AddressKind
 from prony.model.exchange import Request
 from prony.model.launch import Launch, Readiness, StopRule
 from prony.model.sandbox import Network, Placement, SandboxChoice
-from prony.sandbox import describe, open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network
 from prony.sandbox.order import write_files
-
-from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users and namespaces")
 

@@ -13,7 +13,7 @@ from prony.model.address import Address, Wire
 from prony.model.exchange import Check, Contract, Request
 from prony.model.launch import Readiness
 from prony.model.sandbox import Placement
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox
 from prony.sandbox.contract import verify
 from prony.sandbox.exchange import Reply, exchange, request_bytes
 

@@ -30,7 +30,7 @@ from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workloa
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import find_engine
+from prony.sandbox.container_engine import find_engine
 
 APP = Path(__file__).parent / "hostile.py"
 NOBODY = 65534

@@ -10,7 +10,7 @@ from prony.model.trial import Failed, Ok
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import find_engine
+from prony.sandbox.container_engine import find_engine
 from servers.world import groups_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -54,9 +54,9 @@ def app(environ, start_response):
 
 # A machine of a few megabytes, as far as the ceiling of memory goes.
 SMALL_MACHINE = f"""
-from prony.sandbox import ceilings
+from prony.sandbox import choice
 
-ceilings._MEMORY_SHARE *= 64 * 2**20 / ceilings.memory_bytes()
+choice._MEMORY_SHARE *= 64 * 2**20 / choice.memory_bytes()
 {BESIDE}"""
 
 

@@ -14,7 +14,7 @@ from prony.sandbox.cgroup.files import parse_mark
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.types import NoCgroups
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import find_engine
+from prony.sandbox.container_engine import find_engine
 from servers.world import groups_of, processes_of, world
 
 SERVER = ("--servers", "gunicorn", "--set", "gunicorn.workers=2", "-c", "4", "--repeats", "1")

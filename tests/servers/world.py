@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prony.core.errors import HostError
 from prony.sandbox.cgroup.files import Mark, own_mark, parse_mark
-from prony.sandbox.containers.engine import working_engines
+from prony.sandbox.container_engine import working_engines
 
 
 def processes_of(cache: Path) -> list[tuple[int, str]]:

@@ -62,7 +62,7 @@ def test_what_will_be_left_out_is_foreseen_without_building_anything(monkeypatch
     def never(tool):
         raise AssertionError(f"{tool} was built")
 
-    monkeypatch.setattr("prony.engine.scripts.environment.find_script", never)
+    monkeypatch.setattr("prony.engine.own_program.find_script", never)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("prony.engine.external.engine.SUBJECT_PATH", "/nowhere")
     found = to_leave_out([OWN, under("python-threads", 1), under("oha", 2)], CATALOG)

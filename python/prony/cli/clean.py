@@ -53,7 +53,7 @@ def _free(user: "RunAs") -> None:
     from prony.catalog.install.status import cache_items, remove
     from prony.core.units import format_bytes
     from prony.machine.claim import claim_machine
-    from prony.sandbox.containers.engine import remove_images
+    from prony.sandbox.container_engine import remove_images
 
     with claim_machine():
         if images := remove_images():

@@ -25,7 +25,7 @@ def host(
     from prony.cli.documents.calibration import host_document, host_json
     from prony.core.users import resolve_user
     from prony.figures.drift import machine_key
-    from prony.machine.facts.activity import watch_machine
+    from prony.machine.activity import watch_machine
     from prony.machine.fingerprint import fingerprint
     from prony.machine.preflight import Demand, preflight
     from prony.study.calibration.result import kept

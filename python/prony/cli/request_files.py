@@ -42,7 +42,7 @@ from prony.model.workload import (
 )
 
 if TYPE_CHECKING:
-    from prony.engine.requests_from.build import Requests
+    from prony.engine.requests_from import Requests
     from prony.model.plan import Plan
     from prony.plan.document import UsersDocument, WorkloadDocument
 
@@ -171,7 +171,7 @@ class RequestFiles:
         return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
 
     def _compiled(self, path: Path, request: Request, paths: Sequence[MixPath]) -> "Requests":
-        from prony.engine.requests_from.build import of_data, of_list
+        from prony.engine.requests_from import of_data, of_list
 
         is_list = self.options.requests_from is not None
         typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import (
-    given,
-    refuse_options_of_another_run,
-    refuse_options_of_servers,
-)
+from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_servers
 from prony.cli.flat import flattened
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import Ending, dry_run, end, run_and_report
@@ -209,7 +205,7 @@ def study_of(
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
-    from prony.catalog.schema.asked_settings import check_settings
+    from prony.catalog.schema.loader import check_settings
     from prony.core.users import resolve_user
     from prony.plan.build import narrowed, with_generator
     from prony.study import Study

@@ -107,7 +107,7 @@ def check_files(own: AppOptions, user: "RunAs") -> None:
 
 
 def _check_readable(python: Path, user: "RunAs") -> None:
-    from prony.catalog.install.access import first_unreadable
+    from prony.core.users import first_unreadable
 
     blocked = first_unreadable(python, user)
     if blocked is not None:

@@ -38,10 +38,9 @@ from prony.engine.answers import (
     with_authority,
 )
 from prony.engine.child_process import Child
-from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.fleet.hosts import TargetHost, command_there, end_of, started_process, target_host
 from prony.engine.fleet.member import facts
 from prony.engine.pipe import Pipe
-from prony.engine.ssh import command_there, end_of, started_process
 from prony.model.json_codec import Json
 from prony.model.sandbox import EngineSeat
 from prony.sandbox.watch.sock_diag import SockDiag

@@ -23,7 +23,7 @@ from prony.machine.cpus import available_cpus
 from prony.model.subject import App, Interface, Subject
 
 if TYPE_CHECKING:
-    from prony.catalog.launch.deployment import Deployment
+    from prony.catalog.launch.commands import Deployment
     from prony.catalog.schema.entry import ServerEntry
     from prony.catalog.schema.loader import Catalog
     from prony.model.launch import StopRule
@@ -41,7 +41,7 @@ def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> st
     *Errors*: UsageError for a name, a setting or an app that there is not; ArchiveError for what is no
     archive.
     """
-    from prony.catalog.launch.deployment import cautions, unit_text
+    from prony.catalog.launch.commands import cautions, unit_text
 
     if not asked.unit:
         raise UsageError("`--from` only works with `--unit`", hint="prony servers NAME --unit --from FILE")
@@ -58,8 +58,8 @@ def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> st
 
 
 def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "Deployment":
-    from prony.catalog.launch.deployment import Deployment
-    from prony.catalog.schema.asked_settings import check_taken
+    from prony.catalog.launch.commands import Deployment
+    from prony.catalog.schema.loader import check_taken
     from prony.cli.settings_option import single_settings_of
     from prony.study.assembly import command_line
 
@@ -93,7 +93,7 @@ def _app(known: "Catalog", typed: str, entry: "ServerEntry") -> "App":
 
 def _of_archive(known: "Catalog", name: str, file: Path) -> "Deployment":
     from prony.archive import open_archive
-    from prony.catalog.launch.deployment import Deployment
+    from prony.catalog.launch.commands import Deployment
 
     with open_archive(file) as archive:
         records, cells = archive.subjects(), archive.plan().cells

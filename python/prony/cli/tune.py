@@ -211,7 +211,7 @@ def _search(
 
     *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
     """
-    from prony.sandbox.ceilings import memory_bytes
+    from prony.sandbox.choice import memory_bytes
     from prony.study.tuning import StageLoad, knobs_of
     from prony.tune.race import TuneWish, least_trials
     from prony.tune.space import Machine

@@ -4,11 +4,16 @@ When Prony is started as root, it uses root's privileges only to set up sandboxe
 Servers and frontends run as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
 Packages are built by another one, and the load is sent by a third, so that a subject can change neither. An
 ordinary user's Prony does all of it as that user.
+
+Whether another user can reach a file: by owner, group and permission bits.
+
+Ignores access control lists and security modules: programs that must run are tried instead.
 """
 
 import os
 import pwd
 import shutil
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -162,7 +167,7 @@ def find_uv() -> str:
 
 def _caller(run_as: str | None) -> RunAs:
     uid = os.geteuid()
-    name = _name(uid)
+    name = user_name(uid)
     if run_as and _entry(run_as).pw_uid != uid:
         raise UsageError(
             f"`--run-as {run_as}` needs root; Prony runs as `{name}`",
@@ -171,7 +176,8 @@ def _caller(run_as: str | None) -> RunAs:
     return RunAs(name, uid, os.getegid(), False, _cache_of_user())
 
 
-def _name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """Return a user's name; its number where it has none."""
     """Return the name of a user; its number where this machine has no entry of it, as in a container."""
     try:
         return pwd.getpwuid(uid).pw_name
@@ -229,3 +235,64 @@ def _home() -> Path:
             f"the user `{os.geteuid()}` has no home folder, and no place for what Prony builds",
             hint="set PRONY_CACHE to a folder that it may write",
         ) from None
+
+
+# --- what a user can reach --------------------------------------------------------------------------------
+
+
+_READ, _WRITE, _SEARCH = 4, 2, 1
+
+
+def first_unreadable(path: Path, user: RunAs) -> Path | None:
+    """Return the first folder on the way to ``path``, or ``path`` itself, that ``user`` cannot enter; else
+    None.
+    """
+    if not user.drop:
+        return None if os.access(path, os.R_OK) else path
+    resolved = path.resolve()
+    for parent in reversed(resolved.parents):
+        if not may(parent, user, _SEARCH):
+            return parent
+    wanted = _READ | _SEARCH if resolved.is_dir() else _READ
+    return None if may(resolved, user, wanted) else resolved
+
+
+def may(path: Path, user: RunAs, wanted: int) -> bool:
+    """Return whether ``user`` has all permission bits ``wanted`` on ``path``: 4 read, 2 write, 1 execute."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    mode = stat.S_IMODE(status.st_mode)
+    if user.uid == 0:
+        return True
+    if status.st_uid == user.uid:
+        granted = mode >> 6
+    elif status.st_gid in {user.gid, *user.groups()}:
+        granted = mode >> 3
+    else:
+        granted = mode
+    return granted & wanted == wanted
+
+
+def refuse_open_cache(user: RunAs) -> None:
+    """Refuse a cache that ``user`` could exchange for another one, where Prony is root and owns it.
+
+    *Errors*: HostError.
+    """
+    cache = user.cache.resolve()
+    ours = (one for one in (cache, *cache.parents) if one.exists() and user.drop)
+    theirs = next((one for one in ours if _may_exchange(one, user)), None)
+    if theirs:
+        raise HostError(
+            f"servers run as the user `{user.name}`, who can change `{theirs}`, and with it Prony's cache "
+            f"`{cache}`",
+            hint="choose another place with the environment variable PRONY_CACHE, such as /var/cache/prony",
+        )
+
+
+def _may_exchange(folder: Path, user: RunAs) -> bool:
+    status = folder.stat()
+    # In a folder like /tmp only its owner exchanges what belongs to others.
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    return status.st_uid == user.uid or (not sticky and may(folder, user, _WRITE))

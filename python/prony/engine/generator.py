@@ -64,11 +64,6 @@ class Engine(Protocol):
 
         *Errors*: EngineError when it could not run; errors of ``on_event``, after the load is stopped.
         """
-        ...
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread: ``run`` returns a Recording marked as interrupted."""
-        ...
 
 
 # --- what becomes of a load that loses a generator --------------------------------------------------------

@@ -6,7 +6,8 @@ there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine":
 "error": ...}`` back, as `prony.engine.answers` reads them. Clocks are not compared: an event is dated when it
 arrives.
 
->>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()
+>>> next(Pipe(0, 1).numbers)
+1
 """
 
 import itertools
@@ -93,7 +94,6 @@ class PipeEngine:
 
     def __init__(self, choice: EngineChoice, pipe: Pipe) -> None:
         self._choice, self._pipe = choice, pipe
-        self._load: int | None = None
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
@@ -105,19 +105,11 @@ class PipeEngine:
         load = next(self._pipe.numbers)
         spec = to_spec(workload, address, self._choice)
         self._send({"load": load, "spec": spec, "limit_ns": limit_ns, "authority": text_of(spec)})
-        self._load = load
         try:
             return self._followed(load, limit_ns, on_event)
         except BaseException:
-            self.cancel()
-            raise
-        finally:
-            self._load = None
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        if (load := self._load) is not None:
             self._send({"cancel": load})
+            raise
 
     def _send(self, message: Json) -> None:
         try:

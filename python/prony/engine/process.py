@@ -1,9 +1,7 @@
 """The built-in engine as a child process: in the subject's network, with a hard deadline.
 
->>> ProcessEngine(EngineChoice()).command()[1:3]
-['-I', '-S']
-
->>> LocalEngine(EngineChoice()).cancel()
+>>> ProcessEngine.__name__, LocalEngine.__name__
+('ProcessEngine', 'LocalEngine')
 """
 
 import json
@@ -39,10 +37,6 @@ class ProcessEngine:
         self._requests = requests
         self._child = Child("prony.engine.child", descriptors=tuple(requests.values()))
 
-    def command(self) -> list[str]:
-        """Return the command that starts the child, wherever Prony is installed."""
-        return self._child.command()
-
     def staying(self) -> AbstractContextManager[None]:
         """Within the block one process sends all loads: a short one costs no start."""
         return self._child.staying()
@@ -67,10 +61,6 @@ class ProcessEngine:
         spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
         order = {"spec": spec, "seat": asdict(seat), "requests": descriptor_of(workload, self._requests)}
         return order, hard_limit_ns(workload) + self._spare_ns
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        self._child.cancel()
 
 
 # --- the built-in engine in this process ------------------------------------------------------------------
@@ -117,6 +107,3 @@ class LocalEngine:
             kind = UsageError if error.kind == "invalid_spec" else EngineError
             raise kind(str(error)) from error
         return recording_of(json.loads(told))
-
-    def cancel(self) -> None:
-        """Do nothing: the caller's own signals stop it."""

@@ -21,7 +21,7 @@ from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
 if TYPE_CHECKING:
     # Who starts one generator has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
-    from prony.sandbox.cgroup.types import ControlGroup
+    from prony.sandbox.cgroup.scope import OwnGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Means:
 
     ceiling_per_s: float | None = None
     machines: "Fleet | None" = None
-    group: "Callable[[str], ControlGroup] | None" = None
+    group: "Callable[[str], OwnGroup] | None" = None
     requests: RequestDescriptors = field(default_factory=dict)
     counts: bool = False
 
@@ -60,7 +60,7 @@ def _external(choice: EngineChoice, means: Means) -> Engine:
 def _script(choice: EngineChoice, means: Means) -> Engine:
     del means
     from prony.engine.external.engine import ExternalEngine
-    from prony.engine.scripts.environment import find_script
+    from prony.engine.own_program import find_script
 
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
@@ -127,11 +127,9 @@ def not_here(choice: EngineChoice) -> str | None:
     The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
     """
-    from prony.engine.scripts.environment import find_script
+    from prony.engine.own_program import find_script
 
-    if choice.command:
-        return not_installed(choice)
-    if choice.name in SCRIPTS:
+    if choice.name in SCRIPTS and not choice.command:
         return _lacking(lambda: find_script(SCRIPTS[choice.name]))
     return not_installed(choice)
 

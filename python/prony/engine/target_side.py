@@ -27,8 +27,8 @@ from tempfile import TemporaryFile
 from prony.core.temporary import temporary_folder
 from prony.core.version import own_command, prony_version
 from prony.engine.fleet.address import PIPE
+from prony.engine.fleet.hosts import reached_address
 from prony.engine.pipe import Pipe
-from prony.engine.ssh import reached_address
 from prony.model.json_codec import Json
 
 # In the home folder here: the archive of a study whose asker was gone when it ended.

@@ -11,7 +11,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import pwd
 import socket
 import stat
 import struct
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from prony.core.errors import HostError, explained
 from prony.core.trees import beginning
+from prony.core.users import user_name
 
 _NAME = "\0prony-measures-here"
 _FOLDER = Path("/run/prony")
@@ -55,7 +55,7 @@ class _Holder:
         except OSError:
             command = b""
         shown = "".join(one for one in command.decode(errors="replace") if one.isprintable()).strip()
-        of = "" if self.uid is None else f" of the user `{_name(self.uid)}`"
+        of = "" if self.uid is None else f" of the user `{user_name(self.uid)}`"
         return f"process {self.pid}{of}" + (f", `{shown[:_LONGEST_COMMAND]}`" if shown else "")
 
 
@@ -160,10 +160,3 @@ def _opened(file: Path) -> int:
             holder = _Holder(int(said) if said.isdigit() else None, 0)
             raise HostError(f"another Prony is measuring on this machine: {holder}", hint=_HINT) from None
         os.close(descriptor)
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

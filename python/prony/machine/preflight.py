@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from prony.machine import checks
+from prony.machine.activity import Activity, watch_machine
+from prony.machine.cgroups import cgroup, memory
 from prony.machine.checks import HostCheck
 from prony.machine.cpus import available_cpus
-from prony.machine.facts.activity import Activity, watch_machine
-from prony.machine.facts.cgroups import cgroup, memory
-from prony.machine.facts.network import sockets
+from prony.machine.network import sockets
 from prony.machine.read import Fact, read_number, read_text
 
 

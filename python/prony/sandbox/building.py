@@ -23,9 +23,9 @@ from prony.core.users import BuildRules, RunAs
 from prony.model.json_codec import Json
 from prony.model.launch import StopRule
 from prony.sandbox import process
-from prony.sandbox.ceilings import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
-from prony.sandbox.journal import RunFolder, layer_folder
-from prony.sandbox.order import named_temporary
+from prony.sandbox.choice import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
+from prony.sandbox.journal import RunFolder
+from prony.sandbox.order import layer_order, temporary_order
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.relay import Relay
 from prony.sandbox.start import RELAY
@@ -198,27 +198,17 @@ def homes(home: Path) -> Mapping[str, str]:
 
 def _files(task: BuildTask, home: Path, user: RunAs) -> Json:
     writable = [str(home), *map(str, task.writable)]
-    temporary = home / ".tmp"
-    temporary.mkdir()
-    temporary.chmod(0o1777)
     named = [str(user.cache), str(task.folder), *task.command, *task.environment.values()]
-    files: Json = {
+    sockets = [] if any(one.startswith(f"{_SOCKETS}/") for one in named) else [str(_SOCKETS)]
+    unseen = [*sockets, *_listening()]
+    return {
         "read_only": ["/"],
         "writable": writable,
         "watched": writable,
-        "temporary": str(temporary),
-        "shown": named_temporary([*named, *writable]),
-        "hidden": [] if any(one.startswith(f"{_SOCKETS}/") for one in named) else [str(_SOCKETS)],
+        "hidden": unseen,
+        **temporary_order(home, [*named, *writable]),
+        **layer_order(task.covered, home, unseen, writable),
     }
-    files["hidden"] += _listening()
-    if task.covered is None or home.resolve().is_relative_to(task.covered.resolve()):
-        return files
-    place = layer_folder(home)
-    place.mkdir(mode=0o700)
-    files["hidden"] += [str(place)]
-    files["writable"] = [*writable, str(task.covered)]
-    files["watched"] = [*writable, str(place)]
-    return {**files, "layer": {"folder": str(task.covered), "place": str(place)}}
 
 
 def _listening() -> list[str]:

@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,10 +25,10 @@ from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.sandbox import journal
-from prony.sandbox.ceilings import ceilings, with_ceilings
-from prony.sandbox.cgroup.foreign import ForeignGroup
-from prony.sandbox.cgroup.types import Counters, LimitName, Limits
-from prony.sandbox.containers.engine import (
+from prony.sandbox.cgroup.scope import ForeignGroup
+from prony.sandbox.cgroup.types import Counters, Limits
+from prony.sandbox.choice import ceilings, with_ceilings
+from prony.sandbox.container_engine import (
     FoundEngine,
     hiding_options,
     limit_options,
@@ -91,14 +91,6 @@ class Container:
         pids = {name: outside.get(int(pid), 0) for name, pid in started["pids"].items()}
         return {**started, "pids": pids, "tree_pid": self.pid, "network_pid": self.pid}
 
-    def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
-        """Set nothing: a container's limits are set when it starts."""
-        return dict.fromkeys(limits.asked(), "a container's limits are set when it starts")
-
-    def members(self) -> tuple[int, ...]:
-        """Return the processes in it, with their PIDs in this namespace."""
-        return (self.pid, *descendants(self.pid))
-
     def counters(self) -> Counters:
         """Return the kernel's counters of it."""
         return self._group.counters()
@@ -110,14 +102,6 @@ class Container:
     def remove(self) -> str | None:
         """Kill all processes in it and remove it; return None, or why it still exists."""
         return self._found.engine.remove(self._container)
-
-    def __enter__(self) -> "Container":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove it."""
-        self.remove()
 
 
 def inner_number(status: str) -> int | None:

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from prony.core.errors import HostError
 from prony.model.launch import Launch
 from prony.model.sandbox import LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
-from prony.sandbox.ceilings import with_ceilings
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import CgroupTree, gain_cgroups
 from prony.sandbox.cgroup.types import ControlGroup, Counters, LimitName, Limits, NoCgroups
-from prony.sandbox.choice import Absent, Available
-from prony.sandbox.containers.engine import find_engine, limit_states
+from prony.sandbox.choice import Absent, Available, with_ceilings
+from prony.sandbox.container_engine import find_engine, limit_states
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,15 @@ def descendants(root_pid: int) -> list[int]:
     return below
 
 
+def identities_of(pids: Iterable[int]) -> list[Identity]:
+    """Return the identities of those of the processes that have not ended."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            found.append(identify(pid))
+    return found
+
+
 def end_process(target: Identity) -> bool:
     """Kill exactly this process, and return whether it was alive."""
     try:
@@ -118,14 +127,21 @@ def _kill_by_number(target: Identity) -> bool:
     return True
 
 
-def _read_stat(pid: int) -> _Stat | None:
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); none: it has
+    ended.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
-        return None
-    # proc(5): the second field is the command in parentheses; it may contain blanks and parentheses.
-    fields = text.rpartition(")")[2].split()
-    return _Stat(fields[0], int(fields[1]), int(fields[19]))
+        return []
+    # The name is in parentheses; it may contain blanks and parentheses.
+    return text.rpartition(")")[2].split()
+
+
+def _read_stat(pid: int) -> _Stat | None:
+    fields = stat_fields(pid)
+    return _Stat(fields[0], int(fields[1]), int(fields[19])) if fields else None
 
 
 # --- what they have open ----------------------------------------------------------------------------------

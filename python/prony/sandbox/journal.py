@@ -23,7 +23,15 @@ from prony.core.errors import HostError, explained
 from prony.core.trees import remove_tree
 from prony.core.users import RunAs, make_passable, own_folder
 from prony.model.json_codec import Json
-from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
+from prony.sandbox.identity import (
+    Identity,
+    boot_id,
+    descendants,
+    end_process,
+    identify,
+    identities_of,
+    pid_namespace,
+)
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -191,7 +199,8 @@ def _end_trial(path: Path) -> int:
     recorded = [Identity(*one) for one in content["processes"].values()] if content else []
     _wait_for_supervisor(content)
     # Descendants first: once its parent is gone, a process is no longer a descendant of a recorded one.
-    doomed = [one for root in recorded if root.is_alive() for one in (*_identities_below(root.pid), root)]
+    living = (one for one in recorded if one.is_alive())
+    doomed = [one for root in living for one in (*identities_of(descendants(root.pid)), root)]
     return sum(end_process(one) for one in doomed)
 
 
@@ -201,14 +210,6 @@ def _wait_for_supervisor(content: Json | None) -> None:
     deadline_s = time.monotonic() + _SUPERVISOR_S
     while known and Identity(*known).is_alive() and time.monotonic() < deadline_s:
         time.sleep(0.02)
-
-
-def _identities_below(pid: int) -> list[Identity]:
-    found = []
-    for one in descendants(pid):
-        with contextlib.suppress(ProcessLookupError):
-            found.append(identify(one))
-    return found
 
 
 def _remove(folder: Path, ended: int) -> Remains:

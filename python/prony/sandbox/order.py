@@ -23,7 +23,7 @@ from prony.core.users import RunAs, generator_for, own_folder
 from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import EngineSeat, Placement
-from prony.sandbox.ceilings import disk_bytes, disk_files
+from prony.sandbox.choice import disk_bytes, disk_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
@@ -134,33 +134,41 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     generators = own_folder(generator_folder(folder), generator_for(user), 0o700)
     unseen = [generators, *archives_beside(hidden), *(_homes(launch, user) if isolated else ())]
     own: Json = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
-    own |= _layer(launch, folder, own["hidden"])
+    own |= layer_order(launch.folder, folder, own["hidden"], own["writable"])
     own["read_only"] = ["/"] if isolated else [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
     sockets = [] if isolated else [_SOCKETS.read_text(errors="replace")]
     if own.get("layer", {}).get("folder") in ("/tmp", "/var/tmp"):  # noqa: S108 - the app lies there
         return own
+    return own | temporary_order(folder, [*_named(launch, user), *sockets])
+
+
+def temporary_order(folder: Path, named: Sequence[str]) -> Json:
+    """Return the part of an order that gives a process a /tmp of its own, in ``folder``, with what ``named``
+    names of the machine's.
+    """
     temporary = folder / ".tmp"
     temporary.mkdir(exist_ok=True)
     temporary.chmod(0o1777)
-    shown = named_temporary([*_named(launch, user), *sockets])
-    return {**own, "temporary": str(temporary), "shown": shown}
+    return {"temporary": str(temporary), "shown": named_temporary(named)}
 
 
-def _layer(launch: Launch, folder: Path, unseen: Sequence[str]) -> Json:
-    """Return the part of an order that covers the folder in which a subject works, if that is not its own.
+def layer_order(
+    covered: str | Path | None, folder: Path, unseen: Sequence[str], writable: Sequence[str]
+) -> Json:
+    """Return the part of an order that covers the folder in which a process works, if its own, ``folder``,
+    does not lie in that.
 
     The layer itself is not seen, as ``unseen`` is not.
     """
-    covered = launch.folder
     if covered is None or folder.resolve().is_relative_to(Path(covered).resolve()):
         return {}
     place = layer_folder(folder)
     place.mkdir(mode=0o700, exist_ok=True)
     return {
-        "layer": {"folder": covered, "place": str(place)},
+        "layer": {"folder": str(covered), "place": str(place)},
         "hidden": [*unseen, str(place)],
-        "writable": [str(folder), covered],
-        "watched": [str(folder), str(place)],
+        "writable": [*writable, str(covered)],
+        "watched": [*writable, str(place)],
     }
 
 

@@ -19,8 +19,7 @@ from prony.model.json_codec import Json
 from prony.model.launch import Launch
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
 from prony.sandbox import journal
-from prony.sandbox.ceilings import ceilings, pids_of_user
-from prony.sandbox.choice import can_isolate_networks
+from prony.sandbox.choice import can_isolate_networks, ceilings, pids_of_user
 from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
 from prony.sandbox.identity import identify
 from prony.sandbox.order import files_order, identities, make_order, make_seat, not_started, write_folders

@@ -29,7 +29,7 @@ from prony.core.users import RunAs
 from prony.sandbox import journal
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, find_hierarchies, parse_mark
-from prony.sandbox.containers.engine import working_engines
+from prony.sandbox.container_engine import working_engines
 
 
 def clear_containers() -> list[str]:

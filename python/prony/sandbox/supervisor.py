@@ -53,7 +53,7 @@ from prony.core.lines import Lines, json_object
 from prony.core.trees import FileKey, sized, sizes
 from prony.core.units import KIB, MIB
 from prony.sandbox import linux
-from prony.sandbox.identity import MOST_OPEN, Identity, descendants, identify, open_files
+from prony.sandbox.identity import MOST_OPEN, Identity, descendants, identities_of, open_files
 from prony.sandbox.spawn import SpawnOrder, report_failure
 from prony.sandbox.start import Started, start
 
@@ -200,10 +200,7 @@ class Census:
             return
         self._next_s = now_s + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_S)
-        found = []
-        for pid in descendants(os.getpid()):
-            with contextlib.suppress(ProcessLookupError):
-                found.append(identify(pid))
+        found = identities_of(descendants(os.getpid()))
         if found != self._known:
             self._write(self._path, found)
             self._known = found

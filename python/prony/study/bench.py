@@ -17,8 +17,8 @@ from prony.core.units import SECOND_NS, seconds
 from prony.core.users import RunAs
 from prony.engine.registry import Means, open_engine
 from prony.figures.validity import MOST_OTHER_LOAD
+from prony.machine.activity import Activity, watch_machine
 from prony.machine.cpus import Cpu
-from prony.machine.facts.activity import Activity, watch_machine
 from prony.model.facts import GeneratorFitness
 from prony.model.json_codec import Json
 from prony.model.launch import Launch, Readiness
@@ -28,8 +28,7 @@ from prony.model.subject import Subject
 from prony.model.trial import FaultKind, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.plan.order import Nuisances, Position, Turn, nuisances, with_arrivals
-from prony.sandbox import open_sandbox
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.certificates import Authority
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder

@@ -23,7 +23,7 @@ from prony.plan.order import Turn
 from prony.sandbox.contract import listening_ports
 from prony.sandbox.identity import descendants, open_files
 from prony.sandbox.subject import RunningSubject
-from prony.sandbox.watch.connection_limit import connection_limits
+from prony.sandbox.watch.others import connection_limits
 from prony.study.bench import StudyBench
 from prony.study.ledger import Ledger
 from prony.study.task import StudyListener

@@ -15,7 +15,7 @@ from prony.figures.last_error import last_error, plain_lines
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
 from prony.plan.order import Position, Turn, nuisances
-from prony.sandbox.base import Sandbox
+from prony.sandbox import Sandbox
 from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
 from prony.sandbox.subject import RunningSubject

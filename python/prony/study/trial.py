@@ -27,15 +27,14 @@ from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.trial import Failed, Fault, FaultKind, Ok, Trial, TrialRole
 from prony.plan.order import Position
-from prony.sandbox.base import Sandbox
-from prony.sandbox.ceilings import memory_bytes
-from prony.sandbox.cgroup.foreign import ForeignGroups
+from prony.sandbox import Sandbox
+from prony.sandbox.cgroup.scope import ForeignGroups
 from prony.sandbox.cgroup.types import Counters
+from prony.sandbox.choice import memory_bytes
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import StopReport
 from prony.sandbox.remains import carried_over, read_sockets
 from prony.sandbox.subject import RunningSubject
-from prony.sandbox.watch.environment import EnvironmentCounters
 from prony.sandbox.watch.kernel import (
     GroupCounters,
     KernelCounters,
@@ -44,7 +43,7 @@ from prony.sandbox.watch.kernel import (
     read_port_range,
 )
 from prony.sandbox.watch.listeners import ListenerGauges, WaitingPorts, Watched, WorkerConnections
-from prony.sandbox.watch.machine import frequency_gauge, memory_gauge
+from prony.sandbox.watch.machine import EnvironmentCounters, frequency_gauge, memory_gauge
 from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.others import OtherPrograms
 from prony.sandbox.watch.partners import DownstreamGauges, KnownPrograms, Partners

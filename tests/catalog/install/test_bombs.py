@@ -12,7 +12,7 @@ import pytest
 import prony
 from commands import passable_folder
 from prony.sandbox.building import why_no_builds
-from prony.sandbox.ceilings import PIDS
+from prony.sandbox.choice import PIDS
 
 pytestmark = [
     pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}"),

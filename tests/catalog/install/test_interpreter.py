@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from prony.catalog.install import interpreter as module
-from prony.catalog.install.access import first_unreadable, may
 from prony.catalog.install.child import Children
 from prony.catalog.install.interpreter import (
     candidates,
@@ -19,7 +18,7 @@ from prony.catalog.install.interpreter import (
     located,
     try_interpreter,
 )
-from prony.core.users import RunAs, resolve_user
+from prony.core.users import RunAs, first_unreadable, may, resolve_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as another user")
 

@@ -10,8 +10,8 @@ import pytest
 from prony.catalog.install import build
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.interpreter import Interpreter, find_interpreter
-from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.resolve import LOCKS, built_in_requirements, committed_lock, shared_requirements
+from prony.catalog.install.uv import filled_by_pip
 from prony.catalog.schema.loader import load_catalog
 from prony.core.users import resolve_user
 from prony.model.address import Wire

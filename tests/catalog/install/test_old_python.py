@@ -11,7 +11,7 @@ from prony.catalog.install.environment import EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.resolve import built_in_requirements, committed_lock, shared_requirements
 from prony.catalog.install.status import status
-from prony.catalog.install.system import Debian, advise, wanted_python
+from prony.catalog.install.system import advise, debian, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.cli.documents.servers import advice_document
 from prony.core.users import RunAs, resolve_user
@@ -71,7 +71,7 @@ def test_a_users_own_environment_of_another_python_is_refused(entry, me):
 
 
 def test_advice_names_it_without_inventing_a_package(entry, tmp_path):
-    advice = advise([entry], Debian(tmp_path), has_python=lambda _entry: False)
+    advice = advise([entry], debian(tmp_path), has_python=lambda _entry: False)
     assert (advice.missing, advice.pythons, advice.command) == (("CPython 3.99",), ("3.99",), None)
     assert (advice.servers[0].needs, advice.servers[0].missing) == (("CPython 3.99",), ("CPython 3.99",))
     (section,) = advice_document(advice).sections
@@ -82,7 +82,7 @@ def test_advice_names_it_without_inventing_a_package(entry, tmp_path):
 
 
 def test_one_that_is_there_is_a_need_and_not_missing(entry, tmp_path):
-    advice = advise([entry], Debian(tmp_path))
+    advice = advise([entry], debian(tmp_path))
     assert (advice.missing, advice.servers[0].needs) == ((), ("CPython 3.99",))
     assert wanted_python(load_server(VALID)) == ()
 

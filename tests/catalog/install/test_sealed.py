@@ -9,7 +9,6 @@ import pytest
 
 from catalog.install.test_made import ENTRY, MAKE
 from commands import passable_folder
-from prony.catalog.install.access import refuse_open_cache
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
@@ -17,7 +16,7 @@ from prony.catalog.install.seal import seal, sealed_copy
 from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
 from prony.core.errors import HostError
-from prony.core.users import RunAs, builder_for, generator_for, resolve_user
+from prony.core.users import RunAs, builder_for, generator_for, refuse_open_cache, resolve_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users")
 

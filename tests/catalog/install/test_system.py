@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.install.system import Brew, Debian, Fedora, advise, find_system, missing
+from prony.catalog.install.system import advise, brew, debian, fedora, find_system, missing
 from prony.catalog.schema.entry import SystemNeeds
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.cli.documents.servers import advice_document
@@ -21,7 +21,7 @@ def dpkg(tmp_path):
     """A Debian on which libev-dev (of one architecture) and gcc are installed."""
     for name in ("gcc.list", "libev-dev:amd64.list", "gcc-12-base:amd64.list"):
         (tmp_path / name).touch()
-    return Debian(tmp_path)
+    return debian(tmp_path)
 
 
 def entry(name="valid", **needs):
@@ -33,21 +33,21 @@ def test_debian_knows_packages_with_and_without_an_architecture(dpkg):
 
 
 def test_fedora_is_asked_for_each_package():
-    assert Fedora({"gcc"}.__contains__).missing(["gcc", "libev-devel"]) == ("libev-devel",)
+    assert fedora({"gcc"}.__contains__).missing(["gcc", "libev-devel"]) == ("libev-devel",)
 
 
 def test_homebrew_has_a_link_for_each_package(tmp_path):
     (tmp_path / "opt" / "libev").mkdir(parents=True)
-    assert Brew(tmp_path).missing(["libev", "httpd"]) == ("httpd",)
+    assert brew(tmp_path).missing(["libev", "httpd"]) == ("httpd",)
 
 
 @pytest.mark.parametrize(
     ("uid", "system", "command"),
     [
-        (1000, Debian(), "sudo apt-get install --no-install-recommends a b"),
-        (0, Debian(), "apt-get install --no-install-recommends a b"),
-        (1000, Fedora(), "sudo dnf install a b"),
-        (1000, Brew(Path("/opt/homebrew")), "brew install a b"),
+        (1000, debian(), "sudo apt-get install --no-install-recommends a b"),
+        (0, debian(), "apt-get install --no-install-recommends a b"),
+        (1000, fedora(), "sudo dnf install a b"),
+        (1000, brew(Path("/opt/homebrew")), "brew install a b"),
     ],
 )
 def test_the_command_is_the_systems_own(uid, system, command, monkeypatch):
@@ -77,7 +77,7 @@ def test_when_nothing_is_missing_there_is_no_command(dpkg):
 
 
 def test_what_has_no_name_on_this_system_is_told_by_debians():
-    advice = advise([entry(debian=["gcc"])], Fedora(lambda name: False))
+    advice = advise([entry(debian=["gcc"])], fedora(lambda name: False))
     (item,) = advice.servers
     assert (item.known, item.needs, item.missing) == (False, ("gcc",), ())
     text = repr(advice_document(advice))
@@ -91,7 +91,7 @@ def test_a_server_whose_packages_are_missing_is_not_built(monkeypatch, tmp_path)
     from prony.core.users import resolve_user
 
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path))
-    monkeypatch.setattr("prony.catalog.install.build.find_system", lambda: Debian(tmp_path))
+    monkeypatch.setattr("prony.catalog.install.build.find_system", lambda: debian(tmp_path))
     request = EnvironmentRequest("mine", entry(debian=["no-such-package"]))
     found = prepare([request], resolve_user(), lambda progress: None)["mine"]
     assert isinstance(found, Unavailable)
@@ -118,7 +118,7 @@ def doctor(tmp_path, monkeypatch, capsys):
     (tmp_path / "dpkg").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("prony.catalog.install.system.find_system", lambda: Debian(tmp_path / "dpkg"))
+    monkeypatch.setattr("prony.catalog.install.system.find_system", lambda: debian(tmp_path / "dpkg"))
 
     def run(*arguments):
         monkeypatch.setattr("sys.argv", ["prony", "doctor", "--catalog", "needy.toml", *arguments])

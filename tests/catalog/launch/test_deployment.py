@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from prony.catalog.launch.deployment import Deployment, cautions, container_line, parsed, unit_text
+from prony.catalog.launch.commands import Deployment, cautions, container_line, parsed, unit_text
 
 COMMAND = (
     "cd '/srv/my shop' && PYTHONPATH=src A='1 %' KEY=\"$KEY\" "

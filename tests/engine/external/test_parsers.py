@@ -12,7 +12,7 @@ import pytest
 
 from prony.core.errors import EngineError
 from prony.engine.external import TOOLS
-from prony.engine.external.recording import Around, to_recording
+from prony.engine.external.engine import Around, to_recording
 from prony.engine.external.tool import Job, Output
 from prony.figures.account import counts_by_class
 from prony.model.address import Address

@@ -74,16 +74,15 @@ def test_nothing_of_its_folder_is_left():
     assert not Path(seen[0]).exists()
 
 
-def test_a_cancelled_run_is_marked_and_its_tool_is_gone(tmp_path):
+def test_the_tool_of_a_cancelled_run_is_gone(tmp_path):
     running = engine(f"echo $$ > {tmp_path}/pid; exec sleep 600")
 
     def cancel_when_open(event):
         if event["event"] == "window_close":
-            threading.Thread(target=running.cancel).start()
+            threading.Thread(target=running._child.cancel).start()
 
-    recording = running.run(LOAD, ADDRESS, SEAT, cancel_when_open)
-    assert recording.window.interrupted
-    assert recording.account.scheduled == 0
+    with pytest.raises(EngineError, match="the run was cancelled"):
+        running.run(LOAD, ADDRESS, SEAT, cancel_when_open)
     assert gone(int((tmp_path / "pid").read_text()))
 
 

@@ -11,9 +11,9 @@ import pytest
 from prony._engine import ReferenceServer
 from prony.core.errors import EngineError
 from prony.engine.external.tool import Job, Output
+from prony.engine.own_program import entry
 from prony.engine.registry import cannot_make, open_engine
 from prony.engine.scripts import SCRIPTS
-from prony.engine.scripts.environment import entry
 from prony.figures.latency import latency_summaries
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from prony.sandbox.watch import connection_limit
-from prony.sandbox.watch.connection_limit import connection_limits
+from prony.sandbox.watch import others
+from prony.sandbox.watch.others import connection_limits
 
 
 @contextlib.contextmanager
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_not_known(tmp_path):
 
 def test_mariadbs_configuration_lies_in_several_files(tmp_path, monkeypatch):
     files = (tmp_path / "my.cnf", tmp_path / "conf.d")
-    monkeypatch.setattr(connection_limit, "_OF_MARIADB", [str(one) for one in files])
+    monkeypatch.setattr(others, "_OF_MARIADB", [str(one) for one in files])
     assert limit(tmp_path, name="mariadbd") is None
     files[0].write_text("[mysqld]\n")
     assert limit(tmp_path, name="mariadbd") == 151

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.sandbox.watch import environment
-from prony.sandbox.watch.environment import EnvironmentCounters
-from prony.sandbox.watch.machine import parse_cpu_times, parse_pressure
+from prony.sandbox.watch import machine
+from prony.sandbox.watch.machine import EnvironmentCounters, parse_cpu_times, parse_pressure
 from prony.sandbox.watch.native import tree_cpu
 
 CPUS = os.sched_getaffinity(0)
@@ -101,8 +100,8 @@ def test_a_machine_that_is_awake_did_not_sleep() -> None:
 def test_what_cannot_be_read_is_named_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(environment, "_PROC", tmp_path)
-    monkeypatch.setattr(environment, "_CPUS", tmp_path)
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    monkeypatch.setattr(machine, "_CPUS", tmp_path)
     counted, missing = window(os.getpid(), 0.01)
     assert {"subject.cpu_ns", "prony.cpu_ns", "machine.suspended_ns"} == set(counted)
     assert missing["cpus.busy_ns"] == f"cannot read `{tmp_path}/stat`: No such file or directory"
@@ -116,7 +115,7 @@ def test_the_generators_cpus_have_a_reason_where_there_are_some(
 ) -> None:
     counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid(), alone)
     _, never = counters.deltas()
-    monkeypatch.setattr(environment, "_PROC", tmp_path)
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
     counters.open_window()
     counters.close_window()
     _, unread = counters.deltas()
@@ -149,7 +148,7 @@ def test_memory_that_changes_its_form_is_counted_where_the_kernel_has_such(
 ) -> None:
     for name in ("stat", "pressure/cpu"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(environment, "_PROC", tmp_path)
+    monkeypatch.setattr(machine, "_PROC", tmp_path)
     counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid())
     for collapsed in (5, 25):
         (tmp_path / "vmstat").write_text(f"nr 9\nthp_collapse_alloc {collapsed}\nthp_split_page 1\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.sandbox.watch.symbols import GoTable, Symbols
+from prony.sandbox.watch.native_stacks import GoTable, Symbols
 
 TEXT = 0x401000
 # Two functions: page (12 bytes of line 7, then 4 of another file put into it), and its end; helper.
@@ -90,7 +90,7 @@ def test_a_broken_table_is_an_error_soon():
 
 
 def test_lines_without_an_end_are_an_error(monkeypatch):
-    monkeypatch.setattr("prony.sandbox.watch.symbols._MOST_STEPS", 1000)
+    monkeypatch.setattr("prony.sandbox.watch.native_stacks._MOST_STEPS", 1000)
     endless = GoTable(table()[:72] + b"\x02\x00" * 3000, 0)
     with pytest.raises(ValueError, match="takes too long"):
         endless._value(0, 0, 1 << 40)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from posixpath import join, normpath
 
 from prony.archive.codec import is_secret
-from prony.catalog.discover.addresses import with_address
 from prony.catalog.discover.configuration import (
     AS_IT_IS,
     python_values,
@@ -41,6 +40,7 @@ from prony.catalog.discover.servers import (
     TOOLS,
     ServerCommand,
     options_named,
+    with_address,
 )
 from prony.catalog.discover.sources import Folder, Module, Sources, Written
 from prony.catalog.discover.written import (

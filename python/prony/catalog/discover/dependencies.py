@@ -20,12 +20,12 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.catalog.discover.images import DOCKERFILES
 from prony.catalog.discover.interface import origin_of_import
-from prony.catalog.discover.sources import Module, Read, Sources
+from prony.catalog.discover.sources import Module, Read, Sources, table_at, table_in
 from prony.core.errors import UsageError
 
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -250,7 +250,7 @@ def _of_uv(read: Read) -> Dependencies | None:
     locked = [
         _Locked(str(one.get("name")), str(one.get("version")), " or ".join(map(_grouped, _markers(one))))
         for one in _packages(lock)
-        if "version" in one and _table(one, "source").keys() & set(_REGISTRY)
+        if "version" in one and table_at(one, "source").keys() & set(_REGISTRY)
     ]
     return Dependencies("uv.lock", "pyproject.toml", constraints=_pinned(locked))
 
@@ -258,11 +258,6 @@ def _of_uv(read: Read) -> Dependencies | None:
 def _packages(lock: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     found = lock.get("package", [])
     yield from (one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
-
-
-def _table(table: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = table.get(key, {})
-    return found if isinstance(found, dict) else {}
 
 
 def _markers(package: Mapping[str, object]) -> Sequence[str]:
@@ -285,7 +280,7 @@ def _of_poetry(read: Read) -> Dependencies | None:
     locked = [
         _Locked(str(one.get("name")), str(one.get("version")), _main_marker(one.get("markers")))
         for one in _packages(lock)
-        if "version" in one and _table(one, "source").get("type", "legacy") in _REGISTRY
+        if "version" in one and table_at(one, "source").get("type", "legacy") in _REGISTRY
     ]
     declared = _poetry(project)
     if "project" in project or not declared:
@@ -308,7 +303,7 @@ def _of_pdm(read: Read) -> Dependencies | None:
 
 
 def _poetry(project: Mapping[str, object]) -> Mapping[str, object]:
-    return _table(_table(_table(project, "tool"), "poetry"), "dependencies")
+    return table_at(project, "tool", "poetry", "dependencies")
 
 
 def _main_marker(written: object) -> str:
@@ -322,7 +317,7 @@ def _of_pipenv(read: Read) -> Dependencies | None:
     text = read("Pipfile.lock")
     if text is None:
         return None
-    lock = _parsed_by(json.loads, "Pipfile.lock", text)
+    lock = table_in(json.loads, "Pipfile.lock", text)
     return Dependencies("Pipfile.lock", lines=tuple(_lines(lock.get("default", {}), exact=True)))
 
 
@@ -381,14 +376,4 @@ def _is_comparison(version: object) -> bool:
 
 def _toml(read: Read, name: str) -> dict[str, object] | None:
     text = read(name)
-    return None if text is None else _parsed_by(tomllib.loads, name, text)
-
-
-def _parsed_by(parse: Callable[[str], object], name: str, text: str) -> dict[str, object]:
-    try:
-        found = parse(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"cannot read `{name}`: {error}") from None
-    if not isinstance(found, dict):
-        raise UsageError(f"cannot read `{name}`: expected a table at its top")
-    return found
+    return None if text is None else table_in(tomllib.loads, name, text)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NoReturn
 
-from prony.catalog.discover.addresses import PLAIN, with_address
-from prony.catalog.discover.sources import Folder, Program
+from prony.catalog.discover.servers import PLAIN, with_address
+from prony.catalog.discover.sources import Folder, Program, table_in
 from prony.core.errors import UsageError
 
 _NODE = {"node": ("node", "nodejs")}
@@ -82,13 +82,7 @@ def package_name(folder: Folder, place: str) -> str:
 
 def _manifest(folder: Folder) -> Mapping[str, object]:
     text = folder.read("package.json")
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"cannot read `package.json`: {error}") from None
-    if not isinstance(found, dict):
-        raise UsageError("cannot read `package.json`: expected a table at its top")
-    return found
+    return table_in(json.loads, "package.json", text) if text else {}
 
 
 def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, ...], str]:

@@ -24,7 +24,7 @@ from prony.catalog.discover.interface import (
     origin_of,
 )
 from prony.catalog.discover.servers import SERVERS
-from prony.catalog.discover.sources import Module, Read, Sources
+from prony.catalog.discover.sources import Module, Read, Sources, assigned_names, table_at
 
 # *Source*: documentation of each: the command `run`.
 _RUNNERS = ("poetry", "pdm", "uv", "hatch", "pipenv", "rye")
@@ -63,12 +63,12 @@ def called_module(code: str) -> str:
 def _named(read: Read) -> Iterator[tuple[str, str]]:
     """Yield name and command of each script."""
     project, pipfile = _toml(read, "pyproject.toml"), _toml(read, "Pipfile")
-    tools = _table(project, "tool")
-    entries = {**_table(project, "project", "scripts"), **_table(tools, "poetry", "scripts")}
+    tools = table_at(project, "tool")
+    entries = {**table_at(project, "project", "scripts"), **table_at(tools, "poetry", "scripts")}
     yield from ((name, text) for name, entry in entries.items() if (text := _of_entry(entry)))
-    commands = {**_table(pipfile, "scripts"), **_table(tools, "pdm", "scripts")}
-    for env, table in _table(tools, "hatch", "envs").items():
-        scripts = _table(table, "scripts")
+    commands = {**table_at(pipfile, "scripts"), **table_at(tools, "pdm", "scripts")}
+    for env, table in table_at(tools, "hatch", "envs").items():
+        scripts = table_at(table, "scripts")
         commands |= {name if env == "default" else f"{env}:{name}": one for name, one in scripts.items()}
     yield from ((name, text) for name, one in commands.items() if (text := _of_command(one)))
 
@@ -96,12 +96,6 @@ def _toml(read: Read, name: str) -> Mapping[str, object]:
         return tomllib.loads(read(name) or "")
     except (ValueError, RecursionError):
         return {}
-
-
-def _table(table: object, *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        table = table.get(key) if isinstance(table, dict) else None
-    return table if isinstance(table, dict) else {}
 
 
 # --- the app that a framework's own program serves ------------------------------------------------------
@@ -280,7 +274,8 @@ class _Call:
             case ast.Call(func=maker, args=[], keywords=[]):
                 return self._target(maker)[0], True
             case ast.Name(id=name):
-                here = (one.value for one in self.scope if isinstance(one, ast.Assign) and _binds(one, name))
+                made = (one for one in self.scope if isinstance(one, ast.Assign))
+                here = (one.value for one in made if name in assigned_names(one))
                 if (local := next(here, None)) is not None:
                     return self._target(local)
                 origin = origin_of(self.module, value)
@@ -291,7 +286,3 @@ class _Call:
                 is_own &= not self.module.name.endswith("__main__")
                 return (f"{self.module.name}:{name}" if is_own else ""), False
         return "", False
-
-
-def _binds(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from posixpath import join, normpath
 from typing import Literal
 
+from prony.core.errors import UsageError
 from prony.core.units import MIB
 
 Read = Callable[[str], str | None]
@@ -105,6 +106,32 @@ def _parsed(text: str) -> ast.Module | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # The last two: nested deeper than the parser goes.
         return None
+
+
+def table_in(parse: Callable[[str], object], name: str, text: str) -> dict[str, object]:
+    """Return the table that a file's text is, by ``json.loads`` or ``tomllib.loads``.
+
+    *Errors*: UsageError, when it cannot be read, or is none.
+    """
+    try:
+        found = parse(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read `{name}`: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"cannot read `{name}`: expected a table at its top")
+    return found
+
+
+def table_at(table: object, *keys: str) -> Mapping[str, object]:
+    """Return the table at a path of keys; an empty one where there is none."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def assigned_names(statement: ast.Assign) -> list[str]:
+    """Return the plain names that a statement binds."""
+    return [target.id for target in statement.targets if isinstance(target, ast.Name)]
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from prony.catalog.discover.dependencies import certain, own_modules
 from prony.catalog.discover.interface import origin_of
-from prony.catalog.discover.sources import Module, Read, Sources
+from prony.catalog.discover.sources import Module, Read, Sources, assigned_names
 
 _NAME = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=", re.MULTILINE)
 # What reads a `.env` beside the app by itself: documentation of python-dotenv, environs, python-decouple.
@@ -140,8 +140,8 @@ def _fails_without(read: Read, module: Module, func: ast.expr) -> bool:
 
 
 def _is_environment(module: Module, reader: ast.Name) -> bool:
-    made = (one.value for one in module.body if isinstance(one, ast.Assign) and _binds(one, reader.id))
-    value = next(made, None)
+    assigned = (one for one in module.body if isinstance(one, ast.Assign))
+    value = next((one.value for one in assigned if reader.id in assigned_names(one)), None)
     if isinstance(value, ast.Call) and not value.keywords:
         return origin_of(module, value.func) in _ENVIRONMENTS
     return origin_of(module, reader) == "environs.env"
@@ -154,7 +154,8 @@ def _by_fields(read: Read, module: Module, maker: ast.expr) -> Iterator[tuple[st
     if made is None or [origin_of(module, base) in _SETTINGS for base in made.bases] != [True]:
         return
     said = {one.arg: one.value for one in ast.walk(made) if isinstance(one, ast.keyword) and one.arg}
-    said |= {name: one.value for one in ast.walk(made) if isinstance(one, ast.Assign) for name in _names(one)}
+    assigned = (one for one in ast.walk(made) if isinstance(one, ast.Assign))
+    said |= {name: one.value for one in assigned for name in assigned_names(one)}
     prefix, file = (said.get(key, ast.Constant("")) for key in ("env_prefix", "env_file"))
     if not isinstance(prefix, ast.Constant) or not isinstance(file, ast.Constant):
         return
@@ -165,11 +166,3 @@ def _by_fields(read: Read, module: Module, maker: ast.expr) -> Iterator[tuple[st
                 variable = (str(prefix.value) + name).upper()
                 if kind in _PLAIN and variable not in known:
                     yield variable, field.lineno
-
-
-def _binds(statement: ast.Assign, name: str) -> bool:
-    return name in _names(statement)
-
-
-def _names(statement: ast.Assign) -> list[str]:
-    return [target.id for target in statement.targets if isinstance(target, ast.Name)]

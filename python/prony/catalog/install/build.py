@@ -24,7 +24,6 @@ from prony.catalog.install.interpreter import (
     is_interpreter,
     try_interpreter,
 )
-from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.product import Making, NotMade, make
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, is_locked, resolve_lock
 from prony.catalog.install.seal import (
@@ -38,7 +37,7 @@ from prony.catalog.install.seal import (
     write_mark,
 )
 from prony.catalog.install.system import VERSION_UNKNOWN, find_programs, find_system, missing, try_system
-from prony.catalog.install.uv import Uv, cause, last_words, open_uv
+from prony.catalog.install.uv import Uv, cause, filled_by_pip, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.core.errors import HostError, refused_by
 from prony.core.lines import json_object

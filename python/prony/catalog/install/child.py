@@ -25,13 +25,12 @@ from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
 
-from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.schema.apps import SKIPPED
 from prony.core.errors import HostError
 from prony.core.trees import copy_file, walk
 from prony.core.units import GIB
-from prony.core.users import RunAs, builder_for, keeper_for, own_folder
+from prony.core.users import RunAs, builder_for, first_unreadable, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
 from prony.sandbox.journal import open_run
 from prony.sandbox.pipe import Supervisor, SupervisorGoneError

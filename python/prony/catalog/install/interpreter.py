@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children
 from prony.catalog.install.pip_settings import home_folder
 from prony.catalog.install.seal import sealed_copy
 from prony.core.errors import HostError
-from prony.core.users import RunAs
+from prony.core.users import RunAs, first_unreadable
 
 # The oldest version for which the catalogue's locks are resolved.
 OLDEST = (3, 11)

@@ -9,14 +9,13 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Literal
 
-from prony.catalog.install.access import first_unreadable, refuse_open_cache
 from prony.catalog.install.build import Builder
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.seal import sealed_copy
 from prony.catalog.schema.apps import app_files, is_built_in
 from prony.core.errors import HostError, UsageError
 from prony.core.trees import walk
-from prony.core.users import RunAs
+from prony.core.users import RunAs, first_unreadable, refuse_open_cache
 from prony.model.subject import App
 
 # How often to poll: fast enough for the eye and for Ctrl-C.

@@ -25,7 +25,6 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from prony.catalog import DATA, readable
-from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import FinishedCommand, project_state
 from prony.catalog.install.environment import Declared
 from prony.catalog.install.interpreter import LEAST_OF_UV, OLDEST, Interpreter
@@ -39,7 +38,7 @@ from prony.core.errors import HostError, UsageError
 from prony.core.safe_text import shortened
 from prony.core.temporary import temporary_folder
 from prony.core.units import KIB, MIB, format_bytes
-from prony.core.users import RunAs, find_uv, make_passable
+from prony.core.users import RunAs, find_uv, first_unreadable, make_passable
 
 LOCKS = DATA / "locks"
 

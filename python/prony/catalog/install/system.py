@@ -15,36 +15,46 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from prony.catalog.install.access import may
 from prony.catalog.install.child import Children
 from prony.catalog.install.uv import cause, probe_environment
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall, SystemNeeds
 from prony.catalog.schema.expression import fill
 from prony.core.errors import explained
-from prony.core.users import SUBJECT_PATH, RunAs
+from prony.core.users import SUBJECT_PATH, RunAs, may
 
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))
 
 
 @dataclass(frozen=True, slots=True)
-class Debian:
-    """Debian and its derivatives; ``folder`` is dpkg's list of installed packages."""
+class System:
+    """A package system. ``name``: the field of an entry's `needs` that has its packages' names;
+    ``installing``: the start of its command, which root types, or another user ``by_root``.
+    """
 
-    folder: Path = _DPKG
-    name: Literal["debian"] = "debian"
+    name: Literal["debian", "fedora", "brew"]
+    is_installed: Callable[[str], bool]
+    installing: str
+    by_root: bool = True
 
-    @explained("cannot read which packages are installed")
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of ``names`` for which dpkg has no list of files."""
-        return tuple(name for name in names if not self._is_installed(name))
+        """Return those of ``names`` that are not installed."""
+        return tuple(name for name in names if not self.is_installed(name))
 
     def command(self, names: Sequence[str]) -> str:
-        """Return the call of apt-get."""
-        return _as_root(f"apt-get install --no-install-recommends {' '.join(names)}")
+        """Return the command that installs packages."""
+        sudo = "sudo " if self.by_root and os.geteuid() != 0 else ""
+        return f"{sudo}{self.installing} {' '.join(names)}"
 
-    def _is_installed(self, name: str) -> bool:
-        return (self.folder / f"{name}.list").exists() or any(self.folder.glob(f"{name}:*.list"))
+
+def debian(folder: Path = _DPKG) -> System:
+    """Return that of Debian and its derivatives; ``folder`` has dpkg's lists of packages' files."""
+
+    @explained("cannot read which packages are installed")
+    def is_installed(name: str) -> bool:
+        return (folder / f"{name}.list").exists() or any(folder.glob(f"{name}:*.list"))
+
+    return System("debian", is_installed, "apt-get install --no-install-recommends")
 
 
 def _rpm_knows(name: str) -> bool:
@@ -55,50 +65,24 @@ def _rpm_knows(name: str) -> bool:
     return done.returncode == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Fedora:
-    """Fedora and its relatives; ``is_installed`` asks rpm."""
-
-    is_installed: Callable[[str], bool] = _rpm_knows
-    name: Literal["fedora"] = "fedora"
-
-    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of ``names`` that no installed package provides."""
-        return tuple(name for name in names if not self.is_installed(name))
-
-    def command(self, names: Sequence[str]) -> str:
-        """Return the call of dnf."""
-        return _as_root(f"dnf install {' '.join(names)}")
+def fedora(is_installed: Callable[[str], bool] = _rpm_knows) -> System:
+    """Return that of Fedora and its relatives; ``is_installed`` asks rpm."""
+    return System("fedora", is_installed, "dnf install")
 
 
-@dataclass(frozen=True, slots=True)
-class Brew:
-    """Homebrew below ``prefix``."""
-
-    prefix: Path
-    name: Literal["brew"] = "brew"
-
-    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of ``names`` that are not linked below ``opt``."""
-        return tuple(name for name in names if not (self.prefix / "opt" / name).exists())
-
-    def command(self, names: Sequence[str]) -> str:
-        """Return the call of brew, which refuses root."""
-        return f"brew install {' '.join(names)}"
-
-
-System = Debian | Fedora | Brew
-"""A package system; its ``name`` is the field of an entry's `needs` that has its packages' names."""
+def brew(prefix: Path) -> System:
+    """Return Homebrew below ``prefix``, which links what is installed below ``opt``, and refuses root."""
+    return System("brew", lambda name: (prefix / "opt" / name).exists(), "brew install", by_root=False)
 
 
 def find_system() -> System | None:
     """Return this machine's package system; None: one for which entries have no package names."""
     if _DPKG.is_dir() and shutil.which("apt-get", path=_with_sbin()):
-        return Debian()
+        return debian()
     if shutil.which("dnf", path=_with_sbin()) and Path("/usr/bin/rpm").exists():
-        return Fedora()
+        return fedora()
     prefix = next((prefix for prefix in _BREW if (prefix / "bin" / "brew").exists()), None)
-    return Brew(prefix) if prefix else None
+    return brew(prefix) if prefix else None
 
 
 def missing(needs: SystemNeeds, system: System | None) -> tuple[str, ...]:
@@ -183,10 +167,6 @@ def _needs_of(
         return ServerNeeds(entry.name, entry.needs.debian, (), known=False)
     lacking = missing(entry.needs, system)
     return ServerNeeds(entry.name, names, () if lacking and works(entry) else lacking)
-
-
-def _as_root(command: str) -> str:
-    return command if os.geteuid() == 0 else f"sudo {command}"
 
 
 def _with_sbin() -> str:

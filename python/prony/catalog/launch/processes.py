@@ -183,7 +183,6 @@ class Installed(Protocol):
     @property
     def places(self) -> Mapping[str, str]:
         """The values of ``python``, ``bin``, ``build`` and the programs' names."""
-        ...
 
 
 def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:

@@ -11,10 +11,9 @@ The only registry of quantities: tables, JSON, and the reference page read it.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from prony.core.metrics.machine import GENERATOR, MACHINE
 from prony.core.metrics.metric import Better, Metric, Unit
 from prony.core.metrics.requests import HANDSHAKES, LATENCY, PERCENTILES, REQUESTS
-from prony.core.metrics.subject import SUBJECT
+from prony.core.metrics.subject import GENERATOR, MACHINE, SUBJECT
 from prony.core.units import format_bytes, format_count, format_duration, format_percent, format_rate
 
 __all__ = ["METRICS", "PERCENTILES", "Better", "Metric", "Unit", "format_metric"]

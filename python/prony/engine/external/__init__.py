@@ -9,14 +9,8 @@ from collections.abc import Mapping
 from prony.engine.external import ab, fortio, h2load, hey, k6, oha, vegeta, weighttp, wrk
 from prony.engine.external.tool import Tool
 
-TOOLS: Mapping[str, Tool] = {
-    "wrk": wrk.TOOL,
-    "ab": ab.TOOL,
-    "h2load": h2load.TOOL,
-    "hey": hey.TOOL,
-    "fortio": fortio.TOOL,
-    "k6": k6.TOOL,
-    "oha": oha.TOOL,
-    "vegeta": vegeta.TOOL,
-    "weighttp": weighttp.TOOL,
-}
+_TOOLS = (
+    *(wrk.TOOL, ab.TOOL, h2load.TOOL, hey.TOOL, fortio.TOOL),
+    *(k6.TOOL, oha.TOOL, vegeta.TOOL, weighttp.TOOL),
+)
+TOOLS: Mapping[str, Tool] = {one.name: one for one in _TOOLS}

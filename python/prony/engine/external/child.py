@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from prony.core.units import nanoseconds, seconds
-from prony.engine.seat import cancel_at_end_of_stdin, run_cancellable, say_event, say_line, take_seat
+from prony.engine.child import cancel_at_end_of_stdin, run_cancellable, say_event, say_line, take_seat
 from prony.model.json_codec import Json
 from prony.sandbox import linux
 

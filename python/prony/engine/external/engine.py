@@ -1,7 +1,11 @@
 """An external tool in the role of an engine: finds it, refuses loads that it cannot send, runs it, reads it.
 
->>> from prony.engine.external import TOOLS
->>> ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"]).cancel()
+The report of an external generator as a Recording: what it does not measure is null, with the reason.
+
+Pure.
+
+>>> account(Measured(1, 3, {"503": 1}, {"reset": 2})).scheduled
+6
 """
 
 import os
@@ -10,25 +14,195 @@ import shutil
 import subprocess
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import cache
 
 from prony.core.errors import EngineError, refused_by
+from prony.core.metrics import PERCENTILES
 from prony.core.temporary import temporary_folder
-from prony.core.units import MICROSECOND_NS, MILLISECOND_NS
+from prony.core.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 from prony.core.users import SUBJECT_PATH
 from prony.engine.child_process import SPARE_NS, Child, ChildResult
-from prony.engine.external.recording import Around, interrupted, to_recording
-from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
+from prony.engine.external.tool import Job, Measured, Output, Reported, Tool, refusal
 from prony.engine.generator import OnEvent
+from prony.figures.account import classes
 from prony.model.address import Address
 from prony.model.json_codec import Json, decode
-from prony.model.recording import Distribution, GeneratorProcesses, Recording, Specification, Window
+from prony.model.recording import (
+    Account,
+    Completed,
+    Connections,
+    Distribution,
+    Distributions,
+    GeneratorCost,
+    GeneratorName,
+    GeneratorProcesses,
+    LittlesLaw,
+    LoopKind,
+    Population,
+    Queue,
+    Recording,
+    ReportedLatency,
+    Specification,
+    Traffic,
+    Window,
+)
 from prony.model.sandbox import EngineSeat
-from prony.model.workload import DurationStop, EngineChoice, Workload
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.plan.engine_spec import hard_limit_ns, to_spec
+
+# As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
+# requests.
+_LEAST_ABOVE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of a tool's run beside its own output. ``open_ns``, ``close_ns``: when it was started,
+    and when its time was over; null: it was broken off. ``warmed``: it was run once before.
+    """
+
+    command: tuple[str, ...]
+    version: str | None = None
+    warmed: bool = False
+    spec: Specification | None = None
+    open_ns: int | None = None
+    close_ns: int | None = None
+    open_unix_ns: int | None = None
+
+
+def to_recording(tool: Tool, job: Job, measured: Measured, around: Around) -> Recording:
+    """Return the Recording of a run."""
+    counts = account(measured)
+    caveats = (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, around))
+    opened = around if measured.open_ns is None else replace(around, open_ns=measured.open_ns)
+    return replace(
+        _frame(tool, job, around, caveats),
+        window=_window(opened, measured.duration_ns),
+        account=counts,
+        completed=measured.completed or Completed(counts.ok, counts.scheduled - counts.ok),
+        bytes=Traffic(None, measured.received_bytes, measured.body_bytes),
+        reported_latency=_reported(measured.latency),
+    )
+
+
+def account(measured: Measured) -> Account:
+    """Return the requests by how they ended; a class that the tool does not report separately is None."""
+    failed: Mapping[str, int] = {name: count for name, count in measured.failed.items() if count}
+    bad = dict(measured.bad_status)
+    scheduled = measured.ok + sum(bad.values()) + sum(failed.values())
+    others = (name for name in classes() if name not in ("ok", "bad_status"))
+    known = {name: failed.get(name, 0 if name in measured.failed else None) for name in others}
+    return Account(scheduled, measured.ok, bad, known)
+
+
+def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Recording:
+    """Return what every Recording of a tool has, with None for what no tool measures."""
+    return Recording(
+        format=1,
+        engine=GeneratorName(
+            name=tool.name,
+            version=around.version,
+            driver=None,
+            threads=job.threads,
+            pacing=None,
+            command=around.command,
+            caveats=caveats,
+            missing={name: f"{tool.name} {reason}" for name, reason in _missing(tool).items()},
+        ),
+        spec=around.spec,
+        loop=LoopKind.CLOSED if isinstance(job.workload.loop, ClosedLoop) else LoopKind.OPEN,
+        window=_window(around, 0),
+        account=account(Measured(0, 0)),
+        completed=Completed(0, 0),
+        connections=Connections(None, None, None, None, None),
+        bytes=Traffic(None, None, None),
+        queue=Queue(None, None),
+        distributions=Distributions(),
+        series=(),
+        generator=GeneratorCost(None, None, None, None, None, None),
+        little=LittlesLaw(None, None, None),
+        error_samples=(),
+    )
+
+
+_MISSING = {
+    "distributions": "gives no histogram of its latencies",
+    "series": "gives no figures by the second",
+    "carried_in": "does not report what was open when its window opened",
+    "connections": "does not report what became of its connections",
+    "little": "does not report how many requests were in flight",
+    "window": "has no window: the window begins with its start and is as long as the tool reports",
+}
+
+
+def _missing(tool: Tool) -> Mapping[str, str]:
+    own = ("distributions", "window") if tool.speaks else ()
+    return {name: reason for name, reason in _MISSING.items() if name not in own}
+
+
+def _window(around: Around, duration_ns: int) -> Window:
+    if around.open_ns is None:
+        return Window(None, None, None, around.open_unix_ns, interrupted=False)
+    closed = around.open_ns + duration_ns
+    drained = None if around.close_ns is None else max(around.close_ns, closed)
+    return Window(around.open_ns, closed, drained, around.open_unix_ns, interrupted=False)
+
+
+def _reported(latency: Reported | None) -> ReportedLatency | None:
+    if latency is None:
+        return None
+    known = latency.percentiles
+    return ReportedLatency(
+        Population(latency.population),
+        latency.count,
+        latency.min_ns,
+        latency.mean_ns,
+        latency.max_ns,
+        {p: known.get(p) if _is_known(p, latency.count) else None for p in PERCENTILES.values()},
+    )
+
+
+def _is_known(percentile: str, count: int) -> bool:
+    return count * (1 - Fraction(percentile) / 100) >= _LEAST_ABOVE
+
+
+def _own_caveats(tool: Tool, job: Job, counts: Account, around: Around) -> tuple[str, ...]:
+    """Return the caveats of this run."""
+    name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts.scheduled
+    wanted, warm = workload.expect_status, 0 if tool.speaks else workload.warmup_ns
+    texts = (
+        (
+            f"{name} does not compare bodies: a reply with a wrong body counts as valid",
+            _wants_body(tool, workload),
+        ),
+        (
+            f"{name} does not report single statuses: replies with a status other than {wanted} count too",
+            wanted and not tool.abilities.reports_status,
+        ),
+        (f"{lost} of the {job.requests} requests are missing from {name}'s counts", lost > 0),
+        (
+            f"{name} has no warm-up: Prony ran it once before, on other connections",
+            warm and around.warmed,
+        ),
+        (f"{name} was not warmed up", warm and not around.warmed),
+        (f"{name} accepts whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
+    )
+    return tuple(text for text, holds in texts if holds)
+
+
+def _wants_body(tool: Tool, workload: Workload) -> bool:
+    return workload.expect_body is not None and not tool.compares_bodies
+
+
+def _is_rounded(tool: Tool, job: Job) -> bool:
+    return tool.abilities.whole_seconds and (job.duration_ns or 0) % SECOND_NS != 0
+
+
+# --- an external tool in the role of an engine ------------------------------------------------------------
 
 
 def distribution(counted: Json) -> Distribution:
@@ -72,7 +246,6 @@ class ExternalEngine:
         self._find = find or find_tool
         self._spare_ns = spare_ns
         self._child = Child("prony.engine.external.child", is_generator=False)
-        self._cancelled = False
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the tool, if necessary once before as a warm-up, and return the Recording.
@@ -98,20 +271,8 @@ class ExternalEngine:
         with _seated(seat) as taken:
             return self._measured(job, {"seat": asdict(taken), "runs": runs}, around, on_event)
 
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        self._cancelled = True
-        self._child.cancel()
-
     def _measured(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
-        self._cancelled = False
-        limit_ns = hard_limit_ns(job.workload) + self._spare_ns
-        try:
-            told = self._child.run(order, limit_ns, on_event)
-        except EngineError:
-            if self._cancelled:
-                return interrupted(self._tool, job, around)
-            raise
+        told = self._child.run(order, hard_limit_ns(job.workload) + self._spare_ns, on_event)
         opened_ns, closed_ns = told.said["open_ns"], told.said["close_ns"]
         unix_ns = time.time_ns() - (time.monotonic_ns() - opened_ns)
         known = replace(around, open_ns=opened_ns, close_ns=closed_ns, open_unix_ns=unix_ns)

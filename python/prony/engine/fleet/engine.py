@@ -1,15 +1,24 @@
 """The engine on several machines: a start in common, one account in the end.
 
->>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1).cancel()
-
 >>> said = {"phase": "window", "elapsed_ns": 5, "ok": 2, "failed": 0}
 >>> said |= {"in_flight": 1, "queued": 0, "connected": 1}
 >>> (found := summed({"a": said, "b": said}, ended={"b"}))["ok"], found["connected"]
 (4, 1)
+
+The generators of one trial, and what leads them, as processes of their own.
+
+`prony.engine.child_process` starts it. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
+generators on this machine, ``fleet``, ``threads`` of each generator, ``limit_ns``; on stdout what
+`prony.engine.child` writes. Generators of this machine take their seats; this process and Dask's workers take
+the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens.
+
+>>> main.__name__
+'main'
 """
 
 import json
 import platform
+import sys
 import threading
 import time
 from collections import deque
@@ -22,15 +31,16 @@ from prony.core.safe_text import shortened
 from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.core.version import prony_version
 from prony.engine.answers import PHASES, MachineFacts, event_in, progress_in, read_answer, text_of
+from prony.engine.child import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
 from prony.engine.child_process import SPARE_NS
-from prony.engine.fleet.address import Fleet
+from prony.engine.fleet.address import Fleet, decode_fleet
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
-from prony.engine.fleet.cluster import Cluster, Submission, opened
+from prony.engine.fleet.cluster import Cluster, Submission, opened, summoned
 from prony.engine.fleet.member import Liveness
 from prony.engine.generator import OnEvent, OnLoss, recording_of
 from prony.figures.latency import EMPTY, read_distribution, summarise
 from prony.model.address import Address
-from prony.model.json_codec import Json
+from prony.model.json_codec import Json, encode
 from prony.model.recording import GeneratorMachine, Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import EngineChoice, Workload
@@ -67,7 +77,6 @@ class FleetEngine:
     def __init__(self, fleet: Fleet, choice: EngineChoice, on_loss: OnLoss, threads: int | None) -> None:
         self._fleet, self._choice, self._on_loss = fleet, choice, on_loss
         self._threads = threads
-        self._run: _Run | None = None
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end, in the caller's thread, and return the Recording of all generators.
@@ -88,16 +97,7 @@ class FleetEngine:
         if self._fleet.workers is not None:
             # Nobody else holds the certificates of its own: they are in memory, and go with them.
             found = {address: replace(one, is_root=False) for address, one in found.items()}
-        self._run = _Run(cluster, found, self._on_loss, on_event)
-        try:
-            return self._run.load(spec, threads, limit_ns)
-        finally:
-            self._run = None
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        if (run := self._run) is not None:
-            run.cancel()
+        return _Run(cluster, found, self._on_loss, on_event).load(spec, threads, limit_ns)
 
 
 def _checked(cluster: Cluster) -> Mapping[str, MachineFacts]:
@@ -402,3 +402,31 @@ def summed(latest: Mapping[str, Json], ended: Container[str]) -> Json | None:
     event = {"event": "progress", "phase": phase, "elapsed_ns": elapsed_ns, "last_second": None}
     counted = {name: sum(one[name] for one in latest.values()) for name in _COUNTED}
     return {**event, **counted, **{name: sum(one[name] for one in going) for name in _GOING}}
+
+
+# --- what leads the generators of a trial, as a process of its own ----------------------------------------
+
+
+def main() -> int:
+    """Start the generators, take the seat, lead them, and write the result."""
+    return run_cancellable(_lead)
+
+
+def _lead(parent: int) -> None:
+    order = json.loads(sys.stdin.buffer.readline())
+    _import_all()
+    fleet = decode_fleet(order["fleet"])
+    with summoned(fleet, order["seats"]) as connected:
+        take_seat({**order["seat"], "network_namespace": None}, parent)
+        cancel_at_end_of_stdin()
+        engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
+        with connected() as cluster:
+            recording = engine.share(cluster, order["spec"], order["limit_ns"], say_event)
+    say_event({"event": "recording", "recording": encode(recording)})
+
+
+def _import_all() -> None:
+    """Import before the user changes: the new one may not be able to read Prony's files."""
+    import prony._engine  # noqa: F401
+
+    prony_version()

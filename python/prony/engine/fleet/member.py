@@ -103,11 +103,9 @@ class Generator(Protocol):
 
         *Errors*: EngineError.
         """
-        ...
 
     def cancel(self) -> None:
         """End the load, from any thread: its Recording says that it was interrupted."""
-        ...
 
 
 class HereGenerator:

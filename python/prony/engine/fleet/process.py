@@ -1,6 +1,7 @@
 """A fleet as the generator of a trial: ``local:4`` in the subject's network, or machines elsewhere.
 
->>> FleetProcessEngine(EngineChoice("local:4"), Fleet(None, 4)).cancel()
+>>> FleetProcessEngine.__name__
+'FleetProcessEngine'
 """
 
 import os
@@ -20,7 +21,8 @@ from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import EngineChoice, Pacing, Workload
 from prony.plan.engine_spec import hard_limit_ns, to_spec
-from prony.sandbox.cgroup.types import ControlGroup, Limits
+from prony.sandbox.cgroup.scope import OwnGroup
+from prony.sandbox.cgroup.types import Limits
 
 # Until all generators are there, and until they have gone.
 _START_NS = 60 * SECOND_NS
@@ -32,12 +34,12 @@ class FleetProcessEngine:
     """See ``Engine``. One run at a time. On this machine each generator has the choice's threads."""
 
     def __init__(
-        self, choice: EngineChoice, fleet: Fleet, group: Callable[[str], ControlGroup] | None = None
+        self, choice: EngineChoice, fleet: Fleet, group: Callable[[str], OwnGroup] | None = None
     ) -> None:
         self._choice, self._fleet, self._group = choice, fleet, group
         packages = [place for place in sys.path if place.startswith("/")]
         variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-        self._child = Child("prony.engine.fleet.child", packages=packages, variables=variables)
+        self._child = Child("prony.engine.fleet.engine", packages=packages, variables=variables)
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording of all generators.
@@ -59,10 +61,6 @@ class FleetProcessEngine:
             result = self._child.run({**order, "seats": seats}, _START_NS + limit_ns, on_event)
         recording = recording_of(result.said)
         return replace(recording, generator=replace(recording.generator, processes=result.processes))
-
-    def cancel(self) -> None:
-        """Stop the running load, from any thread."""
-        self._child.cancel()
 
     @contextmanager
     def _seats(self, seat: EngineSeat) -> Iterator[list[Json]]:

@@ -19,8 +19,7 @@ from typing import IO
 
 from prony.core.errors import EngineError
 from prony.engine.child_process import boot_command
-from prony.engine.fleet.hosts import Host
-from prony.engine.ssh import command_there, end_of, started_process
+from prony.engine.fleet.hosts import Host, command_there, end_of, started_process
 from prony.model.json_codec import Json
 
 _MODULE = "prony.engine.fleet.cluster"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from prony.sandbox.cgroup.files import CgroupFiles, is_inside_a_subtree
-from prony.sandbox.identity import Identity, end_process, identify
+from prony.sandbox.identity import Identity, end_process, identities_of
 
 _KILL_TIMEOUT_S = 10.0
 # A group becomes empty a moment after its last process is killed.
@@ -83,22 +83,13 @@ def _kill_frozen(files: CgroupFiles, folders: tuple[Path, ...]) -> list[int]:
     """Kill each member while the group is frozen, so that none can fork, exit or be replaced."""
     _freeze(files, folders)
     try:
-        found = _identities(members(files, folders))
+        # 0 is not a PID but means "not in this PID namespace": kill(0) would hit Prony's own process group.
+        found = identities_of(pid for pid in _others(members(files, folders)) if pid > 0)
         # If the PID is in the group now and was when it was identified, it is still the same process.
         still = set(members(files, folders))
         return [one.pid for one in found if one.pid in still and _end(one)]
     finally:
         _thaw(files, folders)
-
-
-def _identities(pids: Iterable[int]) -> list[Identity]:
-    found = []
-    for pid in pids:
-        # 0 is not a PID but means "not in this PID namespace": kill(0) would hit Prony's own process group.
-        if pid > 0 and pid != os.getpid():
-            with contextlib.suppress(ProcessLookupError):
-                found.append(identify(pid))
-    return found
 
 
 def _end(target: Identity) -> bool:

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, Protocol
 
+from prony.machine.cgroups import parse_groups
 from prony.sandbox.cgroup.types import Counters, CountersReading
 from prony.sandbox.identity import Identity, boot_id, identify, pid_namespace
 
@@ -84,27 +85,21 @@ class CgroupFiles(Protocol):
 
     def read(self, path: Path) -> str:
         """Return the text of a file."""
-        ...
 
     def write(self, path: Path, text: str) -> None:
         """Write a file that the kernel has made."""
-        ...
 
     def make(self, path: Path) -> None:
         """Create one group."""
-        ...
 
     def remove(self, path: Path) -> None:
         """Remove one group, which must be empty."""
-        ...
 
     def folders(self, path: Path) -> list[str]:
         """Return the names of the groups directly below; links do not count."""
-        ...
 
     def owner(self, path: Path) -> int:
         """Return the uid of a group's owner."""
-        ...
 
 
 class KernelFiles:
@@ -278,7 +273,7 @@ class _Mount(NamedTuple):
 
 def find_hierarchies(mountinfo: str, cgroup: str) -> tuple[Hierarchy, ...]:
     """Return the hierarchies that /proc/self/mountinfo and /proc/self/cgroup name, v2 before v1."""
-    own = _own_groups(cgroup)
+    own = parse_groups(cgroup)
     found: dict[tuple[str, frozenset[str]], Hierarchy] = {}
     for mount in filter(None, map(_parse_mount, mountinfo.splitlines())):
         hierarchy = _hierarchy(mount, own)
@@ -297,16 +292,6 @@ def _parse_mount(line: str) -> _Mount | None:
     if len(left) < 6 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):
         return None
     return _Mount(_unescape(left[3]), _unescape(left[4]), right[0], frozenset(right[2].split(",")))
-
-
-def _own_groups(text: str) -> dict[str, str]:
-    """Return the process's group by controller; under the empty name: its group in v2."""
-    groups = {}
-    for line in text.splitlines():
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        groups.update(dict.fromkeys(controllers.split(","), path))
-    return groups
 
 
 def _hierarchy(mount: _Mount, own: dict[str, str]) -> Hierarchy | None:

@@ -11,6 +11,11 @@ Prony's own subtree of the groups in which it was started, for both versions of 
 
 >>> isinstance(open_cgroups(Path("/nowhere")), NoCgroups)
 True
+
+The control group of a process that Prony did not create: found and read, never changed.
+
+>>> ForeignGroup(()).counters().cpu_ns is None
+True
 """
 
 import contextlib
@@ -19,7 +24,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
@@ -34,9 +39,9 @@ from prony.sandbox.cgroup.files import (
     own_mark,
     part_folder,
 )
-from prony.sandbox.cgroup.types import LIMITS, ControlGroup, Counters, LimitName, Limits, NoCgroups
-from prony.sandbox.cgroup.v1 import USED, V1, open_v1
-from prony.sandbox.cgroup.v2 import V2, open_v2
+from prony.sandbox.cgroup.types import LIMITS, Counters, CountersReading, LimitName, Limits, NoCgroups
+from prony.sandbox.cgroup.v1 import USED, V1, open_v1, read_v1
+from prony.sandbox.cgroup.v2 import V2, open_v2, read_v2
 
 _HINT_OF_TREE = (
     "run Prony as root, or in a group of cgroup v2 that its user owns and that holds no other process"
@@ -110,7 +115,7 @@ class CgroupTree:
             if self._backends and all(limit in one.missing for one in self._backends)
         }
 
-    def create(self, name: str) -> ControlGroup:
+    def create(self, name: str) -> "OwnGroup":
         """Create a group for one part of a trial.
 
         *Errors*: HostError when that fails; ValueError for an invalid name.
@@ -123,7 +128,7 @@ class CgroupTree:
             if not isinstance(error, FileExistsError):
                 remove_all(self._files, folders)
             raise HostError(f"cannot create the cgroup `{name}`: {error.strerror}") from error
-        return _Group(name, self._files, self._backends, folders)
+        return OwnGroup(name, self._files, self._backends, folders)
 
     def close(self) -> str | None:
         """Kill all processes, remove all groups and the subtree; return None, or why something is left."""
@@ -153,8 +158,8 @@ class CgroupTree:
         return []
 
 
-class _Group:
-    """See ``ControlGroup``."""
+class OwnGroup:
+    """See ``ControlGroup``. As a context manager it calls ``remove`` on exit."""
 
     def __init__(
         self, name: str, files: CgroupFiles, backends: list[Backend], folders: tuple[Path, ...]
@@ -327,3 +332,68 @@ def _has_scopes(proc: Path) -> bool:
 
 def _own_groups(proc: Path) -> str:
     return (proc / "self" / "cgroup").read_text()
+
+
+# --- groups that Prony did not create ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignGroup:
+    """A group, by the hierarchies in which it is."""
+
+    hierarchies: tuple[Hierarchy, ...]
+
+    @classmethod
+    def of(cls, pid: int) -> "ForeignGroup":
+        """Return the group that a process is in now.
+
+        *Errors*: OSError when there is no such process.
+        """
+        mounts = Path("/proc/self/mountinfo").read_text()
+        return cls(find_hierarchies(mounts, Path(f"/proc/{pid}/cgroup").read_text()))
+
+    def counters(self, files: CgroupFiles = _KERNEL) -> Counters:
+        """Return the kernel's counters of the group, and the reason for each missing one."""
+        folders = {name: one.folder for one in self.hierarchies for name in one.controllers}
+        v2 = next((one.folder for one in self.hierarchies if one.version == "v2"), None)
+        readings: list[CountersReading] = [] if v2 is None else [read_v2(files, v2)]
+        if folders:
+            readings.append(read_v1(files, folders.get))
+        return merge(readings)
+
+
+class ForeignGroups:
+    """The groups of a subject's processes, by their names, where somebody else has put them into any.
+
+    A hierarchy in which Prony is in the same group says nothing of the subject alone. Of a process that has
+    ended, the group in which it was seen last counts on.
+    """
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self._pids = dict(pids)
+        self._groups: dict[str, ForeignGroup] = {}
+        counted = self.counters()
+        self._before = {self._groups[name]: one.oom_kills or 0 for name, one in counted.items()}
+
+    def kills(self) -> dict[str, int]:
+        """Return how many processes the kernel has killed for memory since this was made, by the names of
+        ``counters``; of a group that processes were put into later, in its whole life.
+        """
+        killed = {
+            name: (one.oom_kills or 0) - self._before.get(self._groups[name], 0)
+            for name, one in self.counters().items()
+        }
+        return {name: count for name, count in killed.items() if count > 0}
+
+    def counters(self) -> dict[str, Counters]:
+        """Return the kernel's counters of each group, by its first process; nothing where they share Prony's
+        own.
+        """
+        for name, pid in self._pids.items():
+            with contextlib.suppress(OSError):
+                own = ForeignGroup.of(os.getpid()).hierarchies
+                alone = tuple(one for one in ForeignGroup.of(pid).hierarchies if one not in own)
+                if alone:
+                    self._groups[name] = ForeignGroup(alone)
+        first = {group: name for name, group in reversed(self._groups.items())}
+        return {name: group.counters() for group, name in first.items()}

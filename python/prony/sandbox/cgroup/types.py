@@ -6,7 +6,7 @@ Counters(cpu_ns=4, memory_peak_bytes=5)
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
 LIMITS: tuple[LimitName, ...] = ("cpus", "cpu_quota", "memory", "pids")
@@ -124,42 +124,17 @@ class NoCgroups:
 
 
 class ControlGroup(Protocol):
-    """The group of one part of a trial. As a context manager it calls ``remove`` on exit."""
-
-    @property
-    def name(self) -> str:
-        """Its name: ``server``, ``frontend``, a service's."""
-        ...
+    """The group of one part of a trial: a control group of Prony's own, or a container."""
 
     @property
     def join_paths(self) -> tuple[str, ...]:
         """The files into which a process writes ``0`` to enter: see ``join.join``."""
-        ...
-
-    def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
-        """Set the given limits, and return the reason for each limit that could not be set."""
-        ...
-
-    def members(self) -> tuple[int, ...]:
-        """Return the processes in it, with their PIDs in this namespace."""
-        ...
 
     def counters(self) -> Counters:
         """Return the kernel's counters of it."""
-        ...
 
     def kill(self) -> int:
         """Kill all processes in it, and return how many there were."""
-        ...
 
     def remove(self) -> str | None:
         """Kill all processes in it and remove it; return None, or why it still exists."""
-        ...
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        ...
-
-    def __exit__(self, *_: object) -> None:
-        """Remove it."""
-        ...

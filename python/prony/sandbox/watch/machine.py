@@ -18,15 +18,39 @@ Gauges: ``memory_bytes``, all of it; ``memory_available_bytes``, what programs c
 
 >>> sorted(memory_gauge().read())
 ['memory_available_bytes', 'memory_bytes']
+
+What else happened on the machine during the window: other load, stolen time, pressure, heat, sleep.
+
+Deltas over the window, in ns where the name says so:
+
+- ``cpus.busy_ns``, ``cpus.interrupts_ns``, ``cpus.softirq_ns``, ``cpus.idle_ns``, ``cpus.steal_ns``: of the
+  trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns``: of the CPU with the most
+- ``generator_cpus.busy_ns``: of the generator's CPUs alone, where the server has others
+- ``subject.cpu_ns``: all processes of the subject; ``subject.<part>.cpu_ns``: those below each started
+  process; ``prony.cpu_ns``: Prony and the generator
+- ``pressure.<cpu|memory|io>_<some|full>_ns``: how long tasks of the machine waited
+- ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
+- ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: time asleep
+- ``machine.forks``: processes and threads that were started
+- ``machine.huge_pages``: how often memory was put together into huge pages, or huge pages were split;
+  ``machine.migrated_pages``: pages that went to another memory node
+
+>>> sorted(EnvironmentCounters((), 1, 1).deltas()[0])
+[]
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from prony.core.units import MICROSECOND_NS, SECOND_NS
-from prony.machine.facts.cgroups import parse_meminfo
+from prony.machine.cgroups import parse_meminfo
+from prony.sandbox.watch.native import tree_cpu
 
 _CPUS = Path("/sys/devices/system/cpu")
 _FIELDS = {"memory_bytes": "MemTotal", "memory_available_bytes": "MemAvailable"}
@@ -177,3 +201,155 @@ def parse_network_queues(text: str) -> dict[str, int]:
         "dropped": sum(int(row[1], 16) for row in rows),
         "squeezed": sum(int(row[2], 16) for row in rows),
     }
+
+
+# --- what else happened on the machine during the window --------------------------------------------------
+
+
+_PROC = Path("/proc")
+
+_PART = "subject.{}.cpu_ns"
+_OF_ONE_CPU = "softirq of "
+_OF_CPUS = ("busy", "interrupts", "softirq", "idle", "steal")
+# Of the whole machine, `full` means nothing for CPUs (psi.rst).
+_PRESSURE = {"cpu": ("some",), "memory": ("some", "full"), "io": ("some", "full")}
+
+_Source = Callable[[], dict[str, int]]
+
+
+class EnvironmentCounters:
+    """Reads the machine at the start and at the end of the window.
+
+    ``cpus`` are the trial's, ``generator_cpus`` those of them that the generator has alone; ``own_pid`` is
+    Prony, ``subject_pid`` the parent of the subject's processes, ``parts`` those that were started, by name.
+    """
+
+    def __init__(
+        self,
+        cpus: Collection[int],
+        own_pid: int,
+        subject_pid: int,
+        generator_cpus: Collection[int] = (),
+        parts: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self._parts = dict(parts)
+        self._cpus, self._generator_cpus = tuple(cpus), frozenset(generator_cpus)
+        self._own_pid, self._subject_pid = own_pid, subject_pid
+        self._opened: Mapping[str, int] = {}
+        self._closed: Mapping[str, int] = {}
+        self._missing: dict[str, str] = {}
+
+    def open_window(self) -> None:
+        """Read the machine at the start of the window."""
+        self._opened = self._read()
+
+    def close_window(self) -> None:
+        """Read the machine at the end of the window."""
+        self._closed = self._read()
+
+    def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the differences, and the reason for each missing one."""
+        if not (self._opened and self._closed):
+            never = "the window did not open and close"
+            return {}, {name: never for names in self._sources() for name in names}
+        counted = {
+            name: self._closed[name] - value for name, value in self._opened.items() if name in self._closed
+        }
+        most = [counted.pop(name) for name in tuple(counted) if name.startswith(_OF_ONE_CPU)]
+        return (counted | {"cpus.softirq_most_ns": max(most)} if most else counted), dict(self._missing)
+
+    def _sources(self) -> dict[tuple[str, ...], _Source]:
+        """Return the readers, by the prefix of the counters that they give."""
+        apart = ("generator_cpus.busy_ns",) if self._generator_cpus else ()
+        return {
+            (*(f"cpus.{name}_ns" for name in (*_OF_CPUS, "softirq_most")), *apart): self._times,
+            ("subject.cpu_ns", "prony.cpu_ns", *map(_PART.format, self._parts)): self._processes,
+            **{_pressures(name): partial(_pressure, name) for name in _PRESSURE},
+            ("softnet.dropped", "softnet.squeezed"): _network_queues,
+            ("machine.throttles",): _throttles,
+            ("machine.suspended_ns",): _suspended,
+            ("machine.forks",): _forks,
+            ("machine.huge_pages", "machine.migrated_pages"): _moved_pages,
+        }
+
+    def _read(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for names, source in self._sources().items():
+            try:
+                found |= source()
+            except OSError as error:
+                reason = f"cannot read `{error.filename or names[0]}`: {error.strerror}"
+                self._missing |= dict.fromkeys(names, reason)
+        return found
+
+    def _times(self) -> dict[str, int]:
+        ticks_per_s = os.sysconf("SC_CLK_TCK")
+        times = parse_cpu_times((_PROC / "stat").read_text(), self._cpus, ticks_per_s)
+        each = {f"{_OF_ONE_CPU}{number}": one.softirq_ns for number, one in times.items()}
+        generator = [one for number, one in times.items() if number in self._generator_cpus]
+        apart = {"generator_cpus.busy_ns": _sum(generator, "busy_ns")} if generator else {}
+        return {f"cpus.{name}_ns": _sum(times.values(), f"{name}_ns") for name in _OF_CPUS} | each | apart
+
+    def _processes(self) -> dict[str, int]:
+        subject = tree_cpu(self._subject_pid)
+        own = tree_cpu(self._own_pid)
+        return {
+            "subject.cpu_ns": sum(subject.values()),
+            "prony.cpu_ns": sum(cpu_ns for process, cpu_ns in own.items() if process not in subject),
+            **{_PART.format(name): sum(tree_cpu(pid).values()) for name, pid in self._parts.items()},
+        }
+
+
+def _sum(times: Collection[CpuTimes], name: str) -> int:
+    return sum(getattr(one, name) for one in times)
+
+
+def _pressures(resource: str) -> tuple[str, ...]:
+    return tuple(f"pressure.{resource}_{kind}_ns" for kind in _PRESSURE[resource])
+
+
+def _pressure(resource: str) -> dict[str, int]:
+    totals = parse_pressure((_PROC / "pressure" / resource).read_text())
+    found = zip(_pressures(resource), _PRESSURE[resource], strict=True)
+    return {name: totals[kind] for name, kind in found if kind in totals}
+
+
+def _network_queues() -> dict[str, int]:
+    found = parse_network_queues((_PROC / "net/softnet_stat").read_text())
+    return {f"softnet.{name}": value for name, value in found.items()}
+
+
+def _throttles() -> dict[str, int]:
+    files = sorted(_CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count"))
+    if not files:
+        raise FileNotFoundError(2, "no such file", str(_CPUS / "cpu*/thermal_throttle"))
+    return {"machine.throttles": sum(int(file.read_text()) for file in files)}
+
+
+def _forks() -> dict[str, int]:
+    counted = re.search(r"^processes (\d+)$", (_PROC / "stat").read_text(), re.MULTILINE)
+    if counted is None:
+        raise FileNotFoundError(2, "no such line", "processes in /proc/stat")
+    return {"machine.forks": int(counted[1])}
+
+
+# proc_vmstat(5). A kernel without huge pages, or with one node, does not count them: nothing moves there.
+_MOVES = {
+    "machine.huge_pages": ("thp_collapse_alloc", "thp_split_page"),
+    "machine.migrated_pages": ("numa_pages_migrated",),
+}
+
+
+def _moved_pages() -> dict[str, int]:
+    counted = dict(line.split() for line in (_PROC / "vmstat").read_text().splitlines())
+    return {
+        name: sum(int(counted[one]) for one in each if one in counted)
+        for name, each in _MOVES.items()
+        if any(one in counted for one in each)
+    }
+
+
+def _suspended() -> dict[str, int]:
+    # The first clock runs while the machine sleeps, the second does not (clock_gettime(2)).
+    asleep_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return {"machine.suspended_ns": asleep_ns}

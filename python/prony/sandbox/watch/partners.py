@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
-from prony.sandbox.identity import open_sockets
+from prony.sandbox.identity import open_sockets, stat_fields
 from prony.sandbox.watch.native import CompiledSource, NativeProcess
-from prony.sandbox.watch.processes import Identity, stat_fields
+from prony.sandbox.watch.processes import Identity
 from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
 
 DATABASE, CACHE, SERVICE = "database", "cache", "service"

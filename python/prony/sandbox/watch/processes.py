@@ -33,6 +33,7 @@ from prony.core.units import KIB, MIB
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
+from prony.sandbox.identity import stat_fields
 from prony.sandbox.watch.machine import parse_cpu_times, read_machine_cpu
 from prony.sandbox.watch.native import CompiledSource, NativeDetail, NativeProcess
 
@@ -42,15 +43,12 @@ class WindowCounters(Protocol):
 
     def open_window(self) -> None:
         """Read the figures at the start of the window."""
-        ...
 
     def close_window(self) -> None:
         """Read the figures at the end of the window."""
-        ...
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the differences by name, and the reason for each missing one."""
-        ...
 
 
 class Gauges(Protocol):
@@ -58,15 +56,12 @@ class Gauges(Protocol):
 
     def read(self) -> dict[str, int]:
         """Return the values that are cheap enough to read with every sample."""
-        ...
 
     def missing(self) -> dict[str, str]:
         """Return the reason for each value that could not be read."""
-        ...
 
     def close(self) -> None:
         """Stop reading."""
-        ...
 
 
 @runtime_checkable
@@ -75,11 +70,9 @@ class EdgeGauges(Gauges, Protocol):
 
     def read_at_open(self) -> dict[str, int]:
         """Return them at the start of the window."""
-        ...
 
     def read_at_close(self) -> dict[str, int]:
         """Return them at the end of the window."""
-        ...
 
 
 def main_of(pid: int, mains: Sequence[int]) -> int:
@@ -120,15 +113,6 @@ def _session(pid: int) -> str | None:
 
 def _program(pid: int) -> str | None:
     return _read(lambda: str(Path(f"/proc/{pid}/exe").readlink()))
-
-
-def stat_fields(pid: int) -> list[str]:
-    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); none: it has
-    ended.
-    """
-    text = _read(lambda: Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-    # The name may hold anything, even brackets.
-    return text.rpartition(")")[2].split() if text else []
 
 
 def _read(action: Callable[[], str]) -> str | None:

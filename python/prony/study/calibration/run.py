@@ -10,9 +10,9 @@ from prony.core.errors import HostError
 from prony.core.users import RunAs
 from prony.core.version import prony_version
 from prony.figures.drift import machine_key
+from prony.machine.activity import watch_machine
 from prony.machine.claim import claim_machine
 from prony.machine.cpus import available_cpus
-from prony.machine.facts.activity import watch_machine
 from prony.machine.fingerprint import fingerprint
 from prony.machine.preflight import Demand, preflight
 from prony.model.sandbox import SandboxChoice, SandboxKind

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.machine.facts.processor import agreed
+from prony.machine.cpus import agreed
 from prony.machine.read import Fact, found_in, read_fact, read_text, unread
 from prony.model.json_codec import Json
 

@@ -1,6 +1,9 @@
 """One container engine by its command line: found by running a container, called, and limited; and the image
 of all containers: mount points, without any program.
 
+A container has the same programs as any other sandbox: the environments of the catalogue's entries and the
+host's system, mounted read-only at their usual paths. So a comparison of sandboxes compares only sandboxes.
+
 >>> ContainerEngine("/usr/local/bin/docker").name, image_name(b"x")
 ('docker', 'prony-sandbox:2d711642b726')
 >>> limit_options(Limits(cpu_quota=1.5, pids=9))

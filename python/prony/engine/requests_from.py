@@ -21,8 +21,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 
 from prony.core.errors import UsageError
 from prony.core.safe_text import shortened
-from prony.engine.requests_from.compiled import Compiled, Field, RequestKind, Text, Writer
-from prony.engine.requests_from.records import Record, records
+from prony.engine.request_rows import Compiled, Field, Record, RequestKind, Text, Writer, records
 from prony.model.exchange import Request, as_sent, fault_of, is_header_value, is_path, status_ranges
 from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder, is_weight
 
