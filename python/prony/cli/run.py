@@ -1,19 +1,15 @@
 """``prony run``: a study, a file, or a user's own app."""
 
-import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import (
-    given,
-    refuse_options_of_another_run,
-    refuse_options_of_servers,
-)
+from prony.cli.applicable import given, refuse_options_of_another_run
 from prony.cli.flat import flattened
+from prony.cli.found_app import Found, found_app, in_folder_of_app, wishes_of
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import Ending, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
@@ -34,16 +30,14 @@ from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOpt
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
-from prony.cli.variables import again_command, check_variables, refuse_masked, variables
+from prony.cli.variables import again_command, check_variables, refuse_masked
 from prony.core.errors import ExitCode, UsageError
 from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prony.catalog.discover.current import Current, FoundCurrent
-    from prony.catalog.discover.sources import Program
-    from prony.catalog.discover.survey import Survey
+    from prony.catalog.discover.current import Current
     from prony.catalog.schema.loader import Catalog
     from prony.model.plan import Cell, Plan
     from prony.model.sandbox import SandboxKind
@@ -115,71 +109,16 @@ def run(
         # Without a valid reply the report is the reason, and `end` has the status of it.
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
-    options = _in_folder_of_app(options)
+    options = in_folder_of_app(options)
     refuse_masked(own.env or (), ask.header or ())
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
     return _do(study_of(options, known, requests), ending, output.show_only)
 
 
-def _in_folder_of_app(options: RunOptions) -> RunOptions:
-    """Return the options with the folder that has the app, which may lie below the one that was named."""
-    from prony.catalog.discover.programs import usual_servers
-    from prony.model.subject import Interface
-    from prony.study.app_folder import app_folder, page_of
-
-    own = options.own
-    folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
-    if folder != own.folder:
-        say(f"the app is in {folder}")
-        own = replace(own, directories=[folder, *own.folders[1:]])
-    own = with_file(own)
-    page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
-    if page:
-        say(said)
-        own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
-    return replace(options, own=own)
-
-
-def with_file(own: AppOptions) -> AppOptions:
-    """Return the options with the file that is the app, where the folder has one of Perl or Ruby."""
-    from prony.study.app_folder import psgi_of, rack_of
-
-    file = (psgi_of(own.folder) or rack_of(own.folder, own.current or "")) if own.app == "." else ""
-    return replace(own, app=file) if file else own
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the folder of the user's own app says: of an app for servers, or of a program that is one."""
-
-    app: "Survey | None" = None
-    program: "Program | None" = None
-    current: "Current | None" = None
-    remarks: tuple[str, ...] = ()
-
-    def words(self, options: RunOptions, plan: "Plan") -> str:
-        """Return what was found, as the end of a sentence; empty: nothing was."""
-        from prony.catalog.schema.apps import interface_of_file
-
-        if self.program is not None:
-            packages = f"packages of {self.program.packages}" if self.program.packages else "no packages"
-            return f": {self.program.name} ({self.program.source}); {packages}"
-        if self.app is None:
-            of_file = interface_of_file(options.own.app or "")
-            return f": {of_file} (its name); modules of the system" if of_file else ""
-        interface = next(iter(plan.cells[0].subject.app.targets))
-        reason = self.app.reason
-        how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
-        declared = self.app.dependencies
-        needs = f"packages of {declared.source}" if declared else "no packages"
-        needs = "packages as typed" if options.own.has_packages else needs
-        return f": {how}; {needs}"
-
-
 def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
     """Print in two lines what was found of the user's own app; the study's begin adds how long it takes."""
-    words = found.words(options, plan)
+    words = found.words(options.own, plan.cells[0].subject.app)
     if not words:
         return
     cell = plan.cells[0]
@@ -228,7 +167,7 @@ def study_of(
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
     found = found or found_app(options, known)
-    wishes = () if options.study is not None else _wishes(options, known, found)
+    wishes = () if options.study is not None else wishes_of(options, known, found)
     plan, known = _plan(options, known, asked, wishes)
     if options.study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
@@ -445,77 +384,6 @@ def _engine(options: RunOptions) -> "EngineChoice":
     return chosen
 
 
-def found_app(options: RunOptions, known: "Catalog") -> Found:
-    """Return what the folder of the user's own app says of it.
-
-    *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
-    """
-    from prony.study.app_folder import program_of, script_of, survey_of
-
-    own, declared = options.own, options.own.has_packages
-    if options.study is not None or own.app is None or own.app in known.apps:
-        return Found()
-    today = _today(options)
-    if own.app.endswith((".psgi", ".ru")):
-        return _with_current(Found(), today, own)
-    named = today.current.app if today.current else ""
-    command = own.current or "" if today.current is None else ""
-    if script := script_of(own.folder, own.app, today.current, declared=declared):
-        return _with_current(Found(script), today, own)
-    program = program_of(own.folder, own.app, named=named, command=command)
-    if own.servers and own.app.endswith(".php"):
-        # A page: PHP's own server would serve it too.
-        return Found()
-    if program is not None:
-        refuse_options_of_servers(options.typed, own.app, program.source)
-        return Found(program=program, remarks=_offer(own, ".env", program.offered))
-    found = survey_of(own.folder, own.app, today.current, declared=declared)
-    return _with_current(Found(found), today, own)
-
-
-def _today(options: RunOptions) -> "FoundCurrent":
-    """Return the command by which the folder's app is served today."""
-    from prony.catalog.discover.current import ReadingAid
-    from prony.study.app_folder import current_of, rack_today
-
-    own = options.own
-    known = variables(own.env or (), own.env_file)
-    read = rack_today if (own.app or "").endswith(".ru") else current_of
-    return read(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
-
-
-def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found:
-    """Return what was found with the command of today, if that serves the app.
-
-    *Errors*: UsageError for a typed command that does not.
-    """
-    if found.app:
-        found = replace(found, remarks=_offer(own, found.app.env_file, found.app.offered))
-    if own.no_current:
-        return found
-    from prony.catalog.discover.current import SEARCHED
-
-    target = found.app.target if found.app else ""
-    current = today.current
-    offered = [target, *(found.app.others.values() if found.app else ())]
-    if current is not None and any(current.serves(one) for one in offered):
-        return replace(found, current=current)
-    reason = today.reason or (f"no command of today found in {SEARCHED}" if own.app == "." else "")
-    if current is not None:
-        reason = f"{current.source} is `{current.text}`, which serves `{current.target}`, not `{target}`"
-    if own.current and reason:
-        raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
-    without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
-    return replace(found, remarks=(*found.remarks, *without))
-
-
-def _offer(own: AppOptions, file: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names or own.env_file:
-        return ()
-    sets = f"--env-file {own.folder / file} sets {', '.join(names)}"
-    return (f"`{file}` beside the app is not passed on: {sets}",)
-
-
 def _plan(
     options: RunOptions, known: "Catalog", asked: "PlanOptions", wishes: "Sequence[OwnApp]"
 ) -> "tuple[Plan, Catalog]":
@@ -527,26 +395,3 @@ def _plan(
         return plan_of_study(options.study, known, asked), known
     first, *others = wishes
     return plan_of_app(first, known, asked, others)
-
-
-def _wishes(options: RunOptions, known: "Catalog", found: Found) -> "tuple[OwnApp, ...]":
-    """Return the app of each folder, of which the first was ``found``.
-
-    *Errors*: UsageError for one that has no app which servers run, where there are several.
-    """
-    from prony.cli.own_app import own_app
-
-    first = replace(own_app(options, known, found.app, found.program), current=found.current)
-    others = []
-    for folder in options.own.folders[1:]:
-        there = _in_folder_of_app(replace(options, own=replace(options.own, directories=[folder])))
-        its = found_app(there, known)
-        others.append(replace(own_app(there, known, its.app, its.program), current=its.current))
-    without = next((one for one in (first, *others) if others and one.app is None), None)
-    if without is not None:
-        raise UsageError(
-            f"`--dir {without.folder}`: of several folders each needs an app that servers run, and this one "
-            "has a program",
-            hint="give each a command: --command 'old=...' --command 'new=...'",
-        )
-    return (first, *others)
