@@ -51,12 +51,16 @@ def with_file(own: AppOptions) -> AppOptions:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the folder of the user's own app says: of an app for servers, or of a program that is one."""
+    """What the folder of the user's own app says: of an app for servers, or of a program that is one.
+
+    ``why_not``: why there is no command of today, where that is known.
+    """
 
     app: "Survey | None" = None
     program: "Program | None" = None
     current: "Current | None" = None
     remarks: tuple[str, ...] = ()
+    why_not: str = ""
 
     def words(self, own: AppOptions, app: "App") -> str:
         """Return what was found, as the end of a sentence; empty: nothing was."""
@@ -138,7 +142,7 @@ def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found
     if own.current and reason:
         raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
     without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
-    return replace(found, remarks=(*found.remarks, *without))
+    return replace(found, remarks=(*found.remarks, *without), why_not=reason)
 
 
 def _offer(own: AppOptions, file: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import given, refuse_options_of_another_run
+from prony.cli.applicable import (
+    given,
+    refuse_options_of_another_run,
+    refuse_options_of_own_apps,
+)
 from prony.cli.flat import flattened
 from prony.cli.found_app import Found, found_app, in_folder_of_app, wishes_of
 from prony.cli.load_options import AskOptions, CheckOptions
@@ -29,6 +33,7 @@ from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
+from prony.cli.study_apps import AskedStudy, asked_study
 from prony.cli.talk import say
 from prony.cli.variables import again_command, check_variables, refuse_masked
 from prony.core.errors import ExitCode, UsageError
@@ -39,14 +44,15 @@ if TYPE_CHECKING:
 
     from prony.catalog.discover.current import Current
     from prony.catalog.schema.loader import Catalog
+    from prony.core.users import RunAs
     from prony.model.plan import Cell, Plan
-    from prony.model.sandbox import SandboxKind
     from prony.model.workload import EngineChoice
     from prony.plan.build import PlanOptions
     from prony.plan.factors import Choice
     from prony.sandbox.choice import Chosen
     from prony.study import Study
     from prony.study.own_app import OwnApp
+    from prony.study.task import OwnPackages
 
 EPILOG = """\
 Examples:
@@ -152,24 +158,28 @@ def study_of(
     from prony.core.users import resolve_user
     from prony.plan.build import narrowed, with_generator
     from prony.study import Study
-    from prony.study.app_folder import declared_in
     from prony.study.calibration.result import kept_fitness
 
     rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
     user = resolve_user(options.sandbox.run_as, rules)
-    is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
+    study = _asked_study(options, known, user)
+    known = study.known if study else known
+    of_app = bool(options.own.commands) or options.own.app not in known.apps
     settings = settings_of(options.what.settings or (), partial(_is_text, known))
     check_variables(settings.get(OF_APP, {}))
     chosen = chosen_sandbox(
-        options.sandbox, settings.get(OF_SANDBOX), own_app=is_own, named=_named_sandbox(options, known)
+        options.sandbox,
+        settings.get(OF_SANDBOX),
+        own_app=study.is_own if study else of_app,
+        named=study.source.document.sandbox.kind if study else None,
     )
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
     found = found or found_app(options, known)
     wishes = () if options.study is not None else wishes_of(options, known, found)
-    plan, known = _plan(options, known, asked, wishes)
-    if options.study is not None and options.load.engine is not None:
+    plan, known = _plan(options, known, asked, study or wishes)
+    if study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
         plan = narrowed(plan, options.what.only) if options.what.only else plan
     plan = with_protocol(plan, options.sure, options.load.find_rate)
@@ -182,11 +192,11 @@ def study_of(
     before_each = _before_each(options.own.before_each)
     before = (f"before each trial: {shlex.join(before_each)}",) if before_each else ()
     plan = replace(plan, notes=(*plan.notes, *before, *_of_cpus(options, plan, found.current)))
-    for remark in (*plan.notes, *found.remarks) if options.study is None else ():
+    for remark in (*study.said, *before) if study else (*plan.notes, *found.remarks):
         say(remark)
     if not options.output.show_only:
         _show_found(options, plan, found)
-    checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
+    checks, out = _cross_checks(options, plan, study), archive_to_write(plan, options.output.out)
     noted, sure = len(plan.notes), _without_rounds(options.sure) if before_each else options.sure
     plan = with_length(plan, known, checks, sure, may_shorten=_has_usual_lengths(options))
     for remark in plan.notes[noted:]:
@@ -196,13 +206,7 @@ def study_of(
         catalog=known,
         user=user,
         out=out,
-        requirements_file=options.own.requirements,
-        python=options.own.python,
-        declared={
-            str(one.folder): what
-            for one in wishes
-            if (what := declared_in(one.folder, one.found)) is not None
-        },
+        packages=study.packages if study else _packages(options.own, plan, wishes),
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
@@ -215,6 +219,25 @@ def study_of(
         # What the other side of `--target` is asked, nobody types.
         command="" if fleet and fleet.pipe else again_command(),
     )
+
+
+def _asked_study(options: RunOptions, known: "Catalog", user: "RunAs") -> "AskedStudy | None":
+    if options.study is None:
+        return None
+    asked = asked_study(options.study, known, user, options.own.env or (), options.own.env_file)
+    if not asked.is_own:
+        refuse_options_of_own_apps(options.typed, options.study)
+    return asked
+
+
+def _packages(own: AppOptions, plan: "Plan", wishes: "Sequence[OwnApp]") -> "Mapping[str, OwnPackages]":
+    """Return what each of the apps needs, by its name."""
+    from prony.study.app_folder import declared_in
+    from prony.study.task import own_packages
+
+    found = {str(one.folder): declared_in(one.folder, one.found) for one in wishes}
+    apps = {subject.app.name: found.get(subject.app.folder) for subject in plan.subjects()}
+    return {name: own_packages(own.requirements, one, own.python) for name, one in apps.items()}
 
 
 def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
@@ -277,23 +300,17 @@ def _has_usual_lengths(options: RunOptions) -> bool:
     return load.duration is None and load.warmup is None and options.sure.pilot is None
 
 
-def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":
-    from prony.study.study_plan import sandbox_of_study
-
-    return None if options.study is None else sandbox_of_study(options.study, known)
-
-
-def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple[Cell, ...]":
+def _cross_checks(options: RunOptions, plan: "Plan", study: "AskedStudy | None") -> "tuple[Cell, ...]":
     """Return the typed cross-checks, else those of the study's profile; a search has none.
 
     *Errors*: UsageError for an unknown generator.
     """
-    from prony.study.study_plan import checks_of_study
+    from prony.study.study_plan import checks_of_source
 
     typed = options.sure.cross_check
-    if typed is not None or options.study is None or plan.design.find_rate:
+    if typed is not None or study is None or plan.design.find_rate:
         return cross_checks_of(plan, typed)
-    return checks_of_study(options.study, known, plan)
+    return checks_of_source(study.source, plan)
 
 
 def _without_doubles(plan: "Plan", left: "Plan") -> "Plan":
@@ -385,13 +402,13 @@ def _engine(options: RunOptions) -> "EngineChoice":
 
 
 def _plan(
-    options: RunOptions, known: "Catalog", asked: "PlanOptions", wishes: "Sequence[OwnApp]"
+    options: RunOptions, known: "Catalog", asked: "PlanOptions", wanted: "AskedStudy | Sequence[OwnApp]"
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
     from prony.study.own_app import plan_of_app
-    from prony.study.study_plan import plan_of_study
+    from prony.study.study_plan import plan_of_source
 
-    if options.study is not None:
-        return plan_of_study(options.study, known, asked), known
-    first, *others = wishes
+    if isinstance(wanted, AskedStudy):
+        return plan_of_source(options.study or "", wanted.source, known, asked), known
+    first, *others = wanted
     return plan_of_app(first, known, asked, others)

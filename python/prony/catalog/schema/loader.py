@@ -16,7 +16,7 @@ from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry,
 from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
 from prony.core.errors import HostError, UsageError
-from prony.model.subject import App, Frontend, Interface
+from prony.model.subject import YOURS, App, Frontend, Interface, yours_of
 
 BUILT_IN_SERVERS = DATA / "servers"
 BUILT_IN_FRONTENDS = DATA / "frontends"
@@ -154,6 +154,12 @@ class Catalog:
         *Errors*: UsageError as `find`.
         """
         return self.find(name)[0].behind
+
+    def of_app(self, server: str, app: str) -> str:
+        """Return the server's name for this app: `yours` is `yours-shop` for a study's own `shop`."""
+        alone, at, front = server.partition("@")
+        own = yours_of(app)
+        return f"{own}{at}{front}" if alone == YOURS and own in self.servers else server
 
     def _server_names(self) -> list[str]:
         return _with_variants(self.servers.values())
