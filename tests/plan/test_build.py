@@ -65,6 +65,9 @@ class Shelf:
     def serves(self, server):
         return ("hello",) if self.split(server)[0] == "static" else ()
 
+    def of_app(self, server, app):
+        return server
+
     def frontend(self, name):
         if name not in ("nginx", "nginx-keepalive"):
             raise UsageError(f"there is no frontend `{name}`")

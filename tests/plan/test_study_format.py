@@ -14,6 +14,7 @@ from prony.model.claims import ClaimKind
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.plan.build import PlanOptions, make_plan
 from prony.plan.document import (
+    AppDocument,
     CalibrationDocument,
     ClaimDocument,
     CrossCheckDocument,
@@ -35,9 +36,11 @@ DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
     *(WorkloadChange, PathDocument, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
     UsersDocument,
+    AppDocument,
 )
 # Tables, which the example writes with brackets.
 TABLES = {
+    "apps",
     "kernels",
     "sysctl",
     "sandbox",
@@ -68,6 +71,19 @@ def test_the_example_of_the_page_becomes_a_plan():
     assert len(plan.cells) == 12
     assert "GET /=9 /cart=1" in {one.workload.describe_request() for one in plan.cells}
     assert plan.calibration is not None
+
+
+def test_the_example_with_own_apps_keeps_all_rules():
+    part = PAGE.read_text(encoding="utf-8").partition("## Apps of your own")[2]
+    own = tomllib.loads(re.search(r"```toml\n(.*?)```", part, re.DOTALL)[1])
+    rest = {
+        "name": "mine",
+        "title": "Mine",
+        "workloads": [{"loop": "closed", "connections": 1}],
+        "profiles": {"quick": {"blocks": 1, "duration": "1s"}},
+    }
+    document = StudyDocument.model_validate({**rest, **own})
+    assert check_study(document, grid_of(document)) == []
 
 
 def test_the_example_keeps_all_rules():

@@ -123,6 +123,62 @@ def test_the_apps_variables_reach_it_and_their_values_do_not_reach_the_archive(p
     assert b"s3cr3t-word" not in (folder / "out.prony").read_bytes()
 
 
+OWN_STUDY = """\
+name = "mine"
+title = "A shop, twice"
+
+[apps.shop]
+app = "shop:app"
+dir = "src"
+current = "gunicorn -w 2 shop:app"
+env = { WORD = "of the file" }
+
+[apps.plain]
+command = "/usr/bin/python3 serve.py {port}"
+dir = "src"
+env = { WORD = "of the file" }
+
+[[subjects]]
+server = ["yours", "waitress"]
+app = "shop"
+
+[[subjects]]
+server = "yours"
+app = "plain"
+
+[[workloads]]
+loop = "closed"
+connections = 2
+
+[profiles.quick]
+blocks = 1
+duration = "500ms"
+timeout = "2s"
+"""
+
+
+def test_a_studys_file_has_own_apps_which_are_measured_with_their_commands(prony, folder, trials):
+    (folder / "src").mkdir()
+    write(folder / "src", body='assert os.environ["WORD"] == "of the file", os.environ["TOKEN"]')
+    (folder / "src" / "serve.py").write_text(
+        "import sys, shop\nfrom wsgiref.simple_server import make_server\n"
+        "make_server('127.0.0.1', int(sys.argv[1]), shop.app).serve_forever()\n"
+    )
+    (folder / "mine.toml").write_text(OWN_STUDY)
+    done = prony("run", "mine.toml", "--no-calibration", "--out", "out.prony", "--env", "TOKEN=s3cr3t-word")
+    assert done.status == 0, done.err
+    assert "shop: yours: gunicorn -w 2 shop:app" in done.err
+    found = trials(folder / "out.prony")
+    assert [trial.outcome for trial in found] == [Ok()] * 3
+    assert all(trial.recording.account.ok > 10 and not trial.recording.account.bad_status for trial in found)
+    with open_archive(folder / "out.prony") as archive:
+        subjects = archive.subjects()
+    assert "gunicorn" in subjects["yours+shop"].command_line
+    assert "serve.py" in subjects["yours+plain"].command_line
+    assert subjects["waitress+shop"].settings["threads"] == 2
+    assert b"s3cr3t-word" not in (folder / "out.prony").read_bytes()
+
+
 def test_a_mix_is_asked_of_every_server_and_accounted_by_path(prony, folder, trials):
     write(folder)
     options = (*MIX, "--expect-body", "hi", "--force", "--full")

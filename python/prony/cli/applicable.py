@@ -1,6 +1,6 @@
 """Which options apply to a run: an option that would change nothing is refused, not ignored."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ _OF_APP_ALONE = ("servers", "interface", "requirements", "python")
 _OF_ENVIRONMENT = (
     *("directories", "requirements", "python", "env", "env_file", "current", "no_current", "before_each"),
 )
+# For the own apps of a study: what its file cannot know of the machine, nor take from whoever runs it.
+_OF_STUDYS_APPS = {"env", "env_file", "before_each", "ready_timeout"}
 _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 
@@ -84,8 +86,19 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
     from prony.cli.run_options import AppOptions
 
     groups = (AppOptions, AskOptions, CheckOptions)
-    of_own_app = {one.name for group in groups for one in fields(group)} | _OF_ITS_LOAD
-    wrong = [option for name, option in typed.items() if name in of_own_app]
+    of_own_app = ({one.name for group in groups for one in fields(group)} | _OF_ITS_LOAD) - _OF_STUDYS_APPS
+    _refuse_of_study([option for name, option in typed.items() if name in of_own_app], study)
+
+
+def refuse_options_of_own_apps(typed: Mapping[str, str], study: str) -> None:
+    """Refuse options that a study has a use for only where it has an app of the user's own.
+
+    *Errors*: UsageError naming the options.
+    """
+    _refuse_of_study([option for name, option in typed.items() if name in _OF_STUDYS_APPS], study)
+
+
+def _refuse_of_study(wrong: Sequence[str], study: str) -> None:
     if wrong:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(

@@ -1,15 +1,15 @@
 """``prony run``: a study, a file, or a user's own app."""
 
-import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_servers
+from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_own_apps
 from prony.cli.flat import flattened
+from prony.cli.found_app import Found, found_app, in_folder_of_app, wishes_of
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import Ending, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
@@ -29,26 +29,26 @@ from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
 from prony.cli.settings_option import settings_of
+from prony.cli.study_apps import AskedStudy, asked_study
 from prony.cli.talk import say
-from prony.cli.variables import again_command, check_variables, refuse_masked, variables
+from prony.cli.variables import again_command, check_variables, refuse_masked
 from prony.core.errors import ExitCode, UsageError
 from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prony.catalog.discover.current import Current, FoundCurrent
-    from prony.catalog.discover.sources import Program
-    from prony.catalog.discover.survey import Survey
+    from prony.catalog.discover.current import Current
     from prony.catalog.schema.loader import Catalog
+    from prony.core.users import RunAs
     from prony.model.plan import Cell, Plan
-    from prony.model.sandbox import SandboxKind
     from prony.model.workload import EngineChoice
     from prony.plan.build import PlanOptions
     from prony.plan.factors import Choice
     from prony.sandbox.choice import Chosen
     from prony.study import Study
     from prony.study.own_app import OwnApp
+    from prony.study.task import OwnPackages
 
 EPILOG = """\
 Examples:
@@ -111,71 +111,16 @@ def run(
         # Without a valid reply the report is the reason, and `end` has the status of it.
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
-    options = _in_folder_of_app(options)
+    options = in_folder_of_app(options)
     refuse_masked(own.env or (), ask.header or ())
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
     return _do(study_of(options, known, requests), ending, output.show_only)
 
 
-def _in_folder_of_app(options: RunOptions) -> RunOptions:
-    """Return the options with the folder that has the app, which may lie below the one that was named."""
-    from prony.catalog.discover.programs import usual_servers
-    from prony.model.subject import Interface
-    from prony.study.app_folder import app_folder, page_of
-
-    own = options.own
-    folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
-    if folder != own.folder:
-        say(f"the app is in {folder}")
-        own = replace(own, directories=[folder, *own.folders[1:]])
-    own = with_file(own)
-    page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
-    if page:
-        say(said)
-        own = replace(own, app=page, servers=own.servers or ",".join(usual_servers(Interface.PHP)))
-    return replace(options, own=own)
-
-
-def with_file(own: AppOptions) -> AppOptions:
-    """Return the options with the file that is the app, where the folder has one of Perl or Ruby."""
-    from prony.study.app_folder import psgi_of, rack_of
-
-    file = (psgi_of(own.folder) or rack_of(own.folder, own.current or "")) if own.app == "." else ""
-    return replace(own, app=file) if file else own
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the folder of the user's own app says: of an app for servers, or of a program that is one."""
-
-    app: "Survey | None" = None
-    program: "Program | None" = None
-    current: "Current | None" = None
-    remarks: tuple[str, ...] = ()
-
-    def words(self, options: RunOptions, plan: "Plan") -> str:
-        """Return what was found, as the end of a sentence; empty: nothing was."""
-        from prony.catalog.schema.apps import interface_of_file
-
-        if self.program is not None:
-            packages = f"packages of {self.program.packages}" if self.program.packages else "no packages"
-            return f": {self.program.name} ({self.program.source}); {packages}"
-        if self.app is None:
-            of_file = interface_of_file(options.own.app or "")
-            return f": {of_file} (its name); modules of the system" if of_file else ""
-        interface = next(iter(plan.cells[0].subject.app.targets))
-        reason = self.app.reason
-        how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
-        declared = self.app.dependencies
-        needs = f"packages of {declared.source}" if declared else "no packages"
-        needs = "packages as typed" if options.own.has_packages else needs
-        return f": {how}; {needs}"
-
-
 def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
     """Print in two lines what was found of the user's own app; the study's begin adds how long it takes."""
-    words = found.words(options, plan)
+    words = found.words(options.own, plan.cells[0].subject.app)
     if not words:
         return
     cell = plan.cells[0]
@@ -209,24 +154,28 @@ def study_of(
     from prony.core.users import resolve_user
     from prony.plan.build import narrowed, with_generator
     from prony.study import Study
-    from prony.study.app_folder import declared_in
     from prony.study.calibration.result import kept_fitness
 
     rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
     user = resolve_user(options.sandbox.run_as, rules)
-    is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
+    study = _asked_study(options, known, user)
+    known = study.known if study else known
+    of_app = bool(options.own.commands) or options.own.app not in known.apps
     settings = settings_of(options.what.settings or (), partial(_is_text, known))
     check_variables(settings.get(OF_APP, {}))
     chosen = chosen_sandbox(
-        options.sandbox, settings.get(OF_SANDBOX), own_app=is_own, named=_named_sandbox(options, known)
+        options.sandbox,
+        settings.get(OF_SANDBOX),
+        own_app=study.is_own if study else of_app,
+        named=study.source.document.sandbox.kind if study else None,
     )
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
     found = found or found_app(options, known)
-    wishes = () if options.study is not None else _wishes(options, known, found)
-    plan, known = _plan(options, known, asked, wishes)
-    if options.study is not None and options.load.engine is not None:
+    wishes = () if options.study is not None else wishes_of(options, known, found)
+    plan, known = _plan(options, known, asked, study or wishes)
+    if study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
         plan = narrowed(plan, options.what.only) if options.what.only else plan
     plan = with_protocol(plan, options.sure, options.load.find_rate)
@@ -239,11 +188,11 @@ def study_of(
     before_each = _before_each(options.own.before_each)
     before = (f"before each trial: {shlex.join(before_each)}",) if before_each else ()
     plan = replace(plan, notes=(*plan.notes, *before, *_of_cpus(options, plan, found.current)))
-    for remark in (*plan.notes, *found.remarks) if options.study is None else ():
+    for remark in (*study.said, *before) if study else (*plan.notes, *found.remarks):
         say(remark)
     if not options.output.show_only:
         _show_found(options, plan, found)
-    checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
+    checks, out = _cross_checks(options, plan, study), archive_to_write(plan, options.output.out)
     noted, sure = len(plan.notes), _without_rounds(options.sure) if before_each else options.sure
     plan = with_length(plan, known, checks, sure, may_shorten=_has_usual_lengths(options))
     for remark in plan.notes[noted:]:
@@ -253,13 +202,7 @@ def study_of(
         catalog=known,
         user=user,
         out=out,
-        requirements_file=options.own.requirements,
-        python=options.own.python,
-        declared={
-            str(one.folder): what
-            for one in wishes
-            if (what := declared_in(one.folder, one.found)) is not None
-        },
+        packages=study.packages if study else _packages(options.own, plan, wishes),
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
@@ -272,6 +215,25 @@ def study_of(
         # What the other side of `--target` is asked, nobody types.
         command="" if fleet and fleet.pipe else again_command(),
     )
+
+
+def _asked_study(options: RunOptions, known: "Catalog", user: "RunAs") -> "AskedStudy | None":
+    if options.study is None:
+        return None
+    asked = asked_study(options.study, known, user, options.own.env or (), options.own.env_file)
+    if not asked.is_own:
+        refuse_options_of_own_apps(options.typed, options.study)
+    return asked
+
+
+def _packages(own: AppOptions, plan: "Plan", wishes: "Sequence[OwnApp]") -> "Mapping[str, OwnPackages]":
+    """Return what each of the apps needs, by its name."""
+    from prony.study.app_folder import declared_in
+    from prony.study.task import own_packages
+
+    found = {str(one.folder): declared_in(one.folder, one.found) for one in wishes}
+    apps = {subject.app.name: found.get(subject.app.folder) for subject in plan.subjects()}
+    return {name: own_packages(own.requirements, one, own.python) for name, one in apps.items()}
 
 
 def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
@@ -334,23 +296,17 @@ def _has_usual_lengths(options: RunOptions) -> bool:
     return load.duration is None and load.warmup is None and options.sure.pilot is None
 
 
-def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":
-    from prony.study.study_plan import sandbox_of_study
-
-    return None if options.study is None else sandbox_of_study(options.study, known)
-
-
-def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple[Cell, ...]":
+def _cross_checks(options: RunOptions, plan: "Plan", study: "AskedStudy | None") -> "tuple[Cell, ...]":
     """Return the typed cross-checks, else those of the study's profile; a search has none.
 
     *Errors*: UsageError for an unknown generator.
     """
-    from prony.study.study_plan import checks_of_study
+    from prony.study.study_plan import checks_of_source
 
     typed = options.sure.cross_check
-    if typed is not None or options.study is None or plan.design.find_rate:
+    if typed is not None or study is None or plan.design.find_rate:
         return cross_checks_of(plan, typed)
-    return checks_of_study(options.study, known, plan)
+    return checks_of_source(study.source, plan)
 
 
 def _without_doubles(plan: "Plan", left: "Plan") -> "Plan":
@@ -441,108 +397,14 @@ def _engine(options: RunOptions) -> "EngineChoice":
     return chosen
 
 
-def found_app(options: RunOptions, known: "Catalog") -> Found:
-    """Return what the folder of the user's own app says of it.
-
-    *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
-    """
-    from prony.study.app_folder import program_of, script_of, survey_of
-
-    own, declared = options.own, options.own.has_packages
-    if options.study is not None or own.app is None or own.app in known.apps:
-        return Found()
-    today = _today(options)
-    if own.app.endswith((".psgi", ".ru")):
-        return _with_current(Found(), today, own)
-    named = today.current.app if today.current else ""
-    command = own.current or "" if today.current is None else ""
-    if script := script_of(own.folder, own.app, today.current, declared=declared):
-        return _with_current(Found(script), today, own)
-    program = program_of(own.folder, own.app, named=named, command=command)
-    if own.servers and own.app.endswith(".php"):
-        # A page: PHP's own server would serve it too.
-        return Found()
-    if program is not None:
-        refuse_options_of_servers(options.typed, own.app, program.source)
-        return Found(program=program, remarks=_offer(own, ".env", program.offered))
-    found = survey_of(own.folder, own.app, today.current, declared=declared)
-    return _with_current(Found(found), today, own)
-
-
-def _today(options: RunOptions) -> "FoundCurrent":
-    """Return the command by which the folder's app is served today."""
-    from prony.catalog.discover.current import ReadingAid
-    from prony.study.app_folder import current_of, rack_today
-
-    own = options.own
-    known = variables(own.env or (), own.env_file)
-    read = rack_today if (own.app or "").endswith(".ru") else current_of
-    return read(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
-
-
-def _with_current(found: Found, today: "FoundCurrent", own: AppOptions) -> Found:
-    """Return what was found with the command of today, if that serves the app.
-
-    *Errors*: UsageError for a typed command that does not.
-    """
-    if found.app:
-        found = replace(found, remarks=_offer(own, found.app.env_file, found.app.offered))
-    if own.no_current:
-        return found
-    from prony.catalog.discover.current import SEARCHED
-
-    target = found.app.target if found.app else ""
-    current = today.current
-    offered = [target, *(found.app.others.values() if found.app else ())]
-    if current is not None and any(current.serves(one) for one in offered):
-        return replace(found, current=current)
-    reason = today.reason or (f"no command of today found in {SEARCHED}" if own.app == "." else "")
-    if current is not None:
-        reason = f"{current.source} is `{current.text}`, which serves `{current.target}`, not `{target}`"
-    if own.current and reason:
-        raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
-    without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
-    return replace(found, remarks=(*found.remarks, *without))
-
-
-def _offer(own: AppOptions, file: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names or own.env_file:
-        return ()
-    sets = f"--env-file {own.folder / file} sets {', '.join(names)}"
-    return (f"`{file}` beside the app is not passed on: {sets}",)
-
-
 def _plan(
-    options: RunOptions, known: "Catalog", asked: "PlanOptions", wishes: "Sequence[OwnApp]"
+    options: RunOptions, known: "Catalog", asked: "PlanOptions", wanted: "AskedStudy | Sequence[OwnApp]"
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
     from prony.study.own_app import plan_of_app
-    from prony.study.study_plan import plan_of_study
+    from prony.study.study_plan import plan_of_source
 
-    if options.study is not None:
-        return plan_of_study(options.study, known, asked), known
-    first, *others = wishes
+    if isinstance(wanted, AskedStudy):
+        return plan_of_source(options.study or "", wanted.source, known, asked), known
+    first, *others = wanted
     return plan_of_app(first, known, asked, others)
-
-
-def _wishes(options: RunOptions, known: "Catalog", found: Found) -> "tuple[OwnApp, ...]":
-    """Return the app of each folder, of which the first was ``found``.
-
-    *Errors*: UsageError for one that has no app which servers run, where there are several.
-    """
-    from prony.cli.own_app import own_app
-
-    first = replace(own_app(options, known, found.app, found.program), current=found.current)
-    others = []
-    for folder in options.own.folders[1:]:
-        there = _in_folder_of_app(replace(options, own=replace(options.own, directories=[folder])))
-        its = found_app(there, known)
-        others.append(replace(own_app(there, known, its.app, its.program), current=its.current))
-    without = next((one for one in (first, *others) if others and one.app is None), None)
-    if without is not None:
-        raise UsageError(
-            f"`--dir {without.folder}`: of several folders each needs an app that servers run, and this one "
-            "has a program",
-            hint="give each a command: --command 'old=...' --command 'new=...'",
-        )
-    return (first, *others)

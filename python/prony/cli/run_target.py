@@ -401,8 +401,14 @@ def run_there(context: "typer.Context", options: "RunOptions", known: "Catalog")
 
 
 def _study(options: "RunOptions", file: Path | None) -> list[str]:
-    if file is not None and not file.is_file():
-        raise UsageError(f"`{file}`: there is no such file")
+    from prony.study.study_plan import read_source
+
+    own = next(iter(read_source(str(file)).document.apps), None) if file is not None else None
+    if own is not None:
+        raise UsageError(
+            f"`{file}` has an app of yours, `[apps.{own}]`: with `--target` a study's file is sent alone",
+            hint="send the app's folder: prony run --app module:attribute --target ...",
+        )
     return [file.name] if file else [options.study] if options.study else []
 
 

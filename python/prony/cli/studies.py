@@ -11,6 +11,7 @@ import typer
 
 from prony.cli.protocol import with_usual_pilot
 from prony.cli.request_files import RequestFiles
+from prony.cli.study_apps import asked_study
 from prony.cli.talk import show
 from prony.core.errors import ExitCode
 from prony.model.availability import INSTALLABLE, READY, Availability
@@ -58,12 +59,14 @@ def studies(
 
 
 def _view(name: str, known: "Catalog") -> "StudyView":
+    from prony.core.users import resolve_user
     from prony.plan.build import PlanOptions
     from prony.report.studies import StudyView
     from prony.study.extent import extent_of
-    from prony.study.study_plan import checks_of_source, plan_of_source, study_source
+    from prony.study.study_plan import checks_of_source, plan_of_source
 
-    source = study_source(name, known)
+    asked = asked_study(name, known, resolve_user())
+    source, known = asked.source, asked.known
     document = source.document
     with closing(RequestFiles()) as files:
         options = PlanOptions(requests=files.of_study(name))

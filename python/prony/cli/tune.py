@@ -11,10 +11,11 @@ import typer
 
 from prony.cli.applicable import given
 from prony.cli.flat import flattened, option
+from prony.cli.found_app import Found, found_app, with_file
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.options import check_output, duration_of, timeout_option
 from prony.cli.request_files import FileOptions, RequestFiles
-from prony.cli.run import Found, found_app, study_of, with_file
+from prony.cli.run import study_of
 from prony.cli.run_checks import cpus_of
 from prony.cli.run_options import (
     AppOptions,

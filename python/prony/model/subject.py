@@ -52,6 +52,21 @@ def is_of(name: str, pattern: str) -> bool:
 YOURS = "yours"
 """The server that is the command by which an app is served today."""
 
+
+def yours_of(app: str) -> str:
+    """Return the name of the entry that is `YOURS` for this app of a study, each of which has a command."""
+    return f"{YOURS}-{app}"
+
+
+def is_yours(server: str) -> bool:
+    """Return whether a server of this name is the command of an app.
+
+    >>> is_yours("yours"), is_yours(yours_of("shop")), is_yours("yoursql")
+    (True, True, False)
+    """
+    return server == YOURS or server.startswith(yours_of(""))
+
+
 FACTORY_TARGET = "prony_app:app"
 """The target of an app that a factory makes: the same for all servers, each of which would call it in its own
 way.

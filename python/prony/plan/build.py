@@ -60,6 +60,10 @@ class CatalogView(Protocol):
         """Return a frontend without which the server cannot be used; UsageError when there is none."""
         ...
 
+    def of_app(self, server: str, app: str) -> str:
+        """Return the name of the server for this app, which may have a command of its own."""
+        ...
+
     def frontend(self, name: str) -> Frontend:
         """Return the frontend of this name; UsageError when there is none."""
         ...
@@ -305,11 +309,11 @@ def _asked(
     typed = options.settings
     for server, app_name in part.pairs:
         app = catalog.app(app_name)
-        alone, at, front = server.partition("@")
+        alone, at, front = catalog.of_app(server, app_name).partition("@")
         entry, variant = catalog.split(alone)
         frontend = catalog.frontend(front) if at else None
         if frontend is None:
-            _check_alone(server, catalog)
+            _check_alone(alone, catalog)
         plain = Subject(
             name=f"{server}+{app.name}",
             server=entry,

@@ -165,7 +165,8 @@ Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
-FileName = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
+Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
+FileName = Line
 Generators = Annotated[
     tuple[
         Annotated[
@@ -596,6 +597,39 @@ def _frontend(server: str) -> str:
     return server.partition("@")[2].partition("-")[0]
 
 
+class AppDocument(_Document):
+    """``[apps.NAME]``: an app of the user's own, by the keys that are options of ``prony run``.
+
+    ``dir``: its folder, from that of the study's file, as are ``requirements`` and ``python``. ``command``: a
+    program that listens on ``{port}``, which the server ``yours`` is, in place of the command of today or of
+    ``current``; without ``app`` there is no other server. ``env``: variables for it, whose values the archive
+    keeps with the text of the file.
+    """
+
+    app: Line | None = None
+    dir: FileName = "."
+    interface: Interface | None = None
+    current: Line | None = None
+    command: Line | None = None
+    requirements: FileName | None = None
+    python: FileName | None = None
+    env: Mapping[Annotated[str, Field(pattern=VARIABLE)], Annotated[str, Field(max_length=MIB)]] = Field(
+        default_factory=dict
+    )
+
+    @model_validator(mode="after")
+    def _names_one_app(self) -> "AppDocument":
+        if self.app is None and self.command is None:
+            raise ValueError("expected `app`, such as `shop:app`, or `command`, such as `./shop {port}`")
+        of_app = ("interface", "current", "requirements", "python")
+        if self.app is None and (wrong := next((one for one in of_app if getattr(self, one)), None)):
+            raise ValueError(f"expected `app` beside `{wrong}`: a `command` has no use for it")
+        for one, other in (("command", "current"), ("python", "requirements")):
+            if getattr(self, one) and getattr(self, other):
+                raise ValueError(f"expected `{one}` or `{other}`, not both")
+        return self
+
+
 class StudyDocument(_Document):
     """What a study's file says.
 
@@ -613,6 +647,7 @@ class StudyDocument(_Document):
     originals: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.csv$")] | None = None
     sandbox: SandboxDocument = SandboxDocument()
     kernels: Mapping[Name, Mapping[str, Value]] = Field(default_factory=dict)
+    apps: Mapping[Name, AppDocument] = Field(default_factory=dict)
     design: DesignDocument = DesignDocument()
     calibration: CalibrationDocument | None = None
     subjects: tuple[SubjectDocument, ...] = Field(min_length=1)

@@ -14,7 +14,7 @@ from prony.figures.statistics.compare import HIDDEN, Comparison, few_sessions
 from prony.figures.summary import CellSummary, Estimate, Estimated, Void, means
 from prony.model.json_codec import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
-from prony.model.subject import YOURS
+from prony.model.subject import is_yours
 from prony.model.workload import OpenLoop
 from prony.reading.findings import SharedFinding
 from prony.reading.groups import Group, load_size
@@ -302,7 +302,7 @@ def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
         _, cell = one
         value = None if cell.void else mean_of(cell, metric)
         own = order.index(cell.name) if cell.name in order else len(order)
-        return cell.cell.subject.server != YOURS, own, value is None, sign * (value or 0.0)
+        return not is_yours(cell.cell.subject.server), own, value is None, sign * (value or 0.0)
 
     return sorted(((k, cell) for k, cell in enumerate(group.cells) if cell.total), key=rank)
 

@@ -1,7 +1,7 @@
 """A user's own app on several servers, as a plan."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,14 +14,15 @@ from prony.catalog.discover.survey import DJANGO_SETTINGS, Survey
 from prony.core.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
-from prony.model.subject import YOURS, App, Interface
+from prony.model.subject import YOURS, App, Interface, yours_of
 from prony.plan.document import WorkloadDocument
-from prony.study.equal_share import equal_share
+from prony.study.equal_share import EqualShare, equal_share
 
 if TYPE_CHECKING:
+    from prony.catalog.schema.entry import ServerEntry
     from prony.catalog.schema.loader import Catalog
     from prony.plan.build import PlanOptions
-    from prony.plan.document import StudyDocument
+    from prony.plan.document import StudyDocument, SubjectDocument
     from prony.plan.factors import Choice
 
 
@@ -137,8 +138,21 @@ def _with_current(
     """Return the wish with the command of today as its first server, unless the user gave it a place, and the
     catalogue that has it. Of the usual servers the same one is left out.
     """
-    from prony.catalog.schema.command import current_entry
     from prony.catalog.schema.loader import with_server
+
+    view = with_server(view, _entry_of_today(current, app, view))
+    # The name of a variant says another number of processes than it would have.
+    named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
+    wanted = [named.get(name, name) for name in wish.servers]
+    same = "" if current.program else current.server
+    others = [name for name in wanted if not is_usual or view.split(name)[0] != same]
+    servers = others if YOURS in others else [YOURS, *others]
+    return replace(wish, servers=tuple(servers)), view
+
+
+def _entry_of_today(current: Current, app: App, view: "Catalog") -> "ServerEntry":
+    """Return the entry of the command of today, of that interface of the app whose target it serves."""
+    from prony.catalog.schema.command import current_entry
 
     interface = next(
         (
@@ -148,14 +162,7 @@ def _with_current(
         ),
         None,
     )
-    view = with_server(view, current_entry(current, view.servers, interface or next(iter(app.targets))))
-    # The name of a variant says another number of processes than it would have.
-    named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
-    wanted = [named.get(name, name) for name in wish.servers]
-    same = "" if current.program else current.server
-    others = [name for name in wanted if not is_usual or view.split(name)[0] != same]
-    servers = others if YOURS in others else [YOURS, *others]
-    return replace(wish, servers=tuple(servers)), view
+    return current_entry(current, view.servers, interface or next(iter(app.targets)))
 
 
 def _first_spoken(app: App, view: "Catalog", servers: Sequence[str]) -> dict[str, Interface]:
@@ -364,3 +371,85 @@ def _document(
         profiles={"custom": profile},
         notes=notes,
     )
+
+
+# --- in a study of the user's own --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StudyApp:
+    """An app of the user's own in a study: for each of its servers the interface, and the settings that give
+    it as much as ``yours`` has.
+
+    ``command``: the entry of ``yours``, null: nobody measures it. ``notes``: what is said of the app.
+    """
+
+    app: App
+    interfaces: Mapping[str, Interface]
+    settings: Mapping[str, Mapping[str, "Choice"]]
+    command: "ServerEntry | None" = None
+    notes: tuple[str, ...] = ()
+
+
+def study_app(name: str, wish: OwnApp, known: "Catalog") -> StudyApp:
+    """Return an app of a study, which calls it ``name``. ``wish.servers``: those beside its own command.
+
+    *Errors*: UsageError as `plan_of_app`, for a name that the catalogue has, and for a built-in app.
+    """
+    taken = next((one for one in (name, wish.app) if one in known.apps), None)
+    if taken is not None:
+        raise UsageError(
+            f"`{taken}` is a built-in app; expected an app of your own, under another name",
+            hint=f'[[subjects]] names built-in apps: app = "{taken}"',
+        )
+    app = replace(_app(wish, known), name=name)
+    current, entry = wish.current, _own_command(wish, app, known)
+    entry = entry and entry.model_copy(update={"name": yours_of(name)})
+    first = next(iter(app.targets))
+    share = equal_share(current, known, wish.servers, first, {}) if current else EqualShare()
+    notes: tuple[str, ...] = (said_of(current), share.remark) if current else ()
+    notes = _said_of_program(wish.program) if wish.program else notes
+    said = tuple(f"{name}: {note}" for note in notes if note)
+    return StudyApp(app, _first_spoken(app, known, wish.servers), share.settings, entry, said)
+
+
+def _own_command(wish: OwnApp, app: App, view: "Catalog") -> "ServerEntry | None":
+    from prony.catalog.schema.command import named_commands, program_entry
+
+    if wish.commands:
+        return named_commands(wish.commands, wish.folder)[0]
+    if wish.program is not None:
+        return program_entry(wish.program, wish.folder, wish.environment)
+    return None if wish.current is None else _entry_of_today(wish.current, app, view)
+
+
+def catalog_with(known: "Catalog", apps: Iterable[StudyApp]) -> "Catalog":
+    """Return the catalogue with the apps of a study, and their commands."""
+    from prony.catalog.schema.loader import with_app, with_server
+
+    for one in apps:
+        known = with_app(known, one.app)
+        known = known if one.command is None else with_server(known, one.command)
+    return known
+
+
+def fitted_to(document: "StudyDocument", apps: Mapping[str, StudyApp]) -> "StudyDocument":
+    """Return the study whose own ``apps`` are fitted to their servers, where it does not say otherwise."""
+    parts = tuple(one for part in document.subjects for one in _fitted(part, apps))
+    notes = (*document.notes, *(note for app in apps.values() for note in app.notes))
+    return document.model_copy(update={"subjects": parts, "notes": notes})
+
+
+def _fitted(part: "SubjectDocument", apps: Mapping[str, StudyApp]) -> "Iterator[SubjectDocument]":
+    if apps.keys().isdisjoint(part.app):
+        yield part
+        return
+    for server, app in part.pairs:
+        pair: dict[str, object] = {"server": (server,), "app": (app,)}
+        own = apps.get(app)
+        if own is not None:
+            # Its command calls it in its own way.
+            alone = server.partition("@")[0] == YOURS
+            pair["interface"] = None if alone else part.interface or own.interfaces.get(server)
+            pair["settings"] = {**own.settings.get(server, {}), **part.settings}
+        yield part.model_copy(update=pair)

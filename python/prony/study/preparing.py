@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.catalog.discover.hints import Refusal, hint_for
-from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import materialise_app, prepare
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
@@ -18,7 +18,7 @@ from prony.model.subject import Subject
 from prony.model.trial import SubjectRecord
 from prony.study.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.study.resume import digest, identity
-from prony.study.task import Study, StudyListener
+from prony.study.task import OwnPackages, Study, StudyListener
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,13 @@ class Prepared:
 
 
 def _needs(study: Study) -> Mapping[str, SubjectNeeds]:
-    typed = study.requirements_file
-    return {
-        subject.name: needs_of(
-            study.catalog,
-            subject,
-            study.user,
-            declared=Declared(file=typed) if typed else study.declared.get(subject.app.folder),
-            python=study.python,
+    found: dict[str, SubjectNeeds] = {}
+    for subject in _subjects(study.plan):
+        own = study.packages.get(subject.app.name, OwnPackages())
+        found[subject.name] = needs_of(
+            study.catalog, subject, study.user, declared=own.declared, python=own.python
         )
-        for subject in _subjects(study.plan)
-    }
+    return found
 
 
 def _subjects(plan: Plan) -> tuple[Subject, ...]:

@@ -324,8 +324,8 @@ def _symptom(bench: StudyBench, one: _Probed) -> Refusal:
     shown = one.shown
     reply = shown.replies[0] if shown and shown.replies else None
     body = reply.body[:_BODY_BYTES_READ].decode(errors="replace") if reply else ""
-    said = bench.study.declared.get(one.cell.subject.app.folder)
-    declared = bench.study.requirements_file or (said and said.file)
+    own = bench.study.packages.get(one.cell.subject.app.name)
+    declared = own.declared.file if own and own.declared else None
     return Refusal(
         text="\n".join([one.wrong or "", body, *one.log_lines]),
         status=reply.status if reply else None,

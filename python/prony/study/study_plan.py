@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.catalog.schema.studies import StudySource
     from prony.model.plan import Cell, Plan
-    from prony.model.sandbox import SandboxKind
     from prony.plan.build import PlanOptions
     from prony.plan.document import StudyDocument
 
@@ -38,16 +37,8 @@ def plan_of_source(name: str, source: "StudySource", known: "Catalog", options: 
     return plan
 
 
-def checks_of_study(name: str, known: "Catalog", plan: "Plan") -> "tuple[Cell, ...]":
-    """Return the cells that the plan's profile has other generators measure once more.
-
-    *Errors*: UsageError as `plan_of_study`.
-    """
-    return checks_of_source(study_source(name, known), plan)
-
-
 def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
-    """Return these cells of a study that was read."""
+    """Return the cells that the plan's profile has other generators measure once more."""
     from prony.plan.build import cross_check_cells
 
     _, profile = source.document.profile(plan.profile)
@@ -55,15 +46,20 @@ def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
     return cross_check_cells(plan, wanted.engines, wanted.under) if wanted else ()
 
 
-def sandbox_of_study(name: str, known: "Catalog") -> "SandboxKind | None":
-    """Return the kind of sandbox that a study names; None where it names none. Errors as `plan_of_study`."""
-    return study_source(name, known).document.sandbox.kind
-
-
 def study_source(name: str, known: "Catalog") -> "StudySource":
     """Return the study of this name, or in this file, whose servers and apps the catalogue has.
 
     *Errors*: UsageError as `plan_of_study`.
+    """
+    source = read_source(name)
+    check_names(name, source.document, known)
+    return source
+
+
+def read_source(name: str) -> "StudySource":
+    """Return the study of this name, or in this file.
+
+    *Errors*: UsageError with all that is wrong in the file, or for a name that no study has.
     """
     from prony.catalog.schema.studies import read_study
     from prony.catalog.schema.toml_source import SourceError
@@ -72,22 +68,22 @@ def study_source(name: str, known: "Catalog") -> "StudySource":
     if ("/" in name or file.suffix == ".toml") and not file.is_file():
         raise UsageError(f"`{name}`: there is no such file", hint="`prony run` takes a study's name or file")
     try:
-        source = read_study(name)
+        return read_study(name)
     except SourceError as error:
         raise UsageError(
             error.message, hint="docs/reference/study-format.md describes a study's file"
         ) from error
-    _check_names(name, source.document, known)
-    return source
 
 
-def _check_names(study: str, document: "StudyDocument", known: "Catalog") -> None:
-    """Refuse servers and apps that the catalogue does not have, and say that the study names them."""
+def check_names(study: str, document: "StudyDocument", known: "Catalog") -> None:
+    """Refuse servers and apps that the catalogue does not have, and say that the study names them.
+
+    *Errors*: UsageError for the first of them.
+    """
     try:
         for part in document.subjects:
-            for server in part.server:
-                known.processes(server)
-            for app in part.app:
+            for server, app in part.pairs:
+                known.processes(known.of_app(server, app))
                 known.app(app)
     except UsageError as error:
         raise UsageError(f"study `{study}`: {error.message}", hint=error.hint) from error

@@ -39,13 +39,25 @@ def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPackages:
+    """What an app of the user's own needs; ``python``: as of `EnvironmentRequest`."""
+
+    declared: Declared | None = None
+    python: Path | None = None
+
+
+def own_packages(typed: Path | None, declared: Declared | None, python: Path | None) -> OwnPackages:
+    """Return what an app needs: by the file that was ``typed``, else as its folder has ``declared``."""
+    return OwnPackages(Declared(file=typed) if typed else declared, python)
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """What to measure, and with what.
 
-    ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared``: what folders
-    of apps say. ``sandbox``: why the plan has its sandbox, and which
-    limits must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry
-    says.
+    ``packages``: what apps of the user's own need, by their names. ``sandbox``: why the plan has its sandbox,
+    and which limits must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its
+    entry says.
     ``force``: measure even if the figures cannot be valid; the archive records that. ``retries``: how often a
     trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
     cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
@@ -59,9 +71,7 @@ class Study:
     catalog: Catalog
     user: RunAs
     out: Path
-    requirements_file: Path | None = None
-    python: Path | None = None
-    declared: Mapping[str, Declared] = field(default_factory=dict)
+    packages: Mapping[str, OwnPackages] = field(default_factory=dict)
     ready_timeout_ns: int | None = None
     sandbox: Chosen = _AS_PLANNED
     force: bool = False

@@ -24,7 +24,7 @@ from prony.plan.document import Generator
 from prony.plan.factors import grid_words, without_levels
 from prony.study.extent import extent_of
 from prony.study.generators import to_leave_out
-from prony.study.study_plan import checks_of_study, plan_of_study
+from prony.study.study_plan import checks_of_source, plan_of_study
 
 SECOND = 1_000_000_000
 # Published experiments; the others are Prony's own.
@@ -310,15 +310,16 @@ def test_wsgi_servers_are_measured_as_published(plan_of):
     assert plan.calibration.sandbox.memory_bytes is None
 
 
-def test_wsgi_servers_are_measured_by_the_originals_generator_too(catalog, plan_of):
-    checks = checks_of_study("wsgi-servers", catalog, plan_of("wsgi-servers", "original"))
+def test_wsgi_servers_are_measured_by_the_originals_generator_too(plan_of):
+    study = read_study("wsgi-servers")
+    checks = checks_of_source(study, plan_of("wsgi-servers", "original"))
     assert {(cell.engine.name, cell.load["connections"]) for cell in checks} == {
         ("wrk", level) for level in (100, 1000, 10_000)
     }
     assert {cell.subject.name for cell in checks} == {
         subject.name for subject in plan_of("wsgi-servers", "original").subjects()
     }
-    assert checks_of_study("wsgi-servers", catalog, plan_of("wsgi-servers", "quick")) == ()
+    assert checks_of_source(study, plan_of("wsgi-servers", "quick")) == ()
 
 
 def test_psgi_servers_have_the_limits_of_the_originals_machine(plan_of):

@@ -36,7 +36,7 @@ from prony.core.safe_text import escaped
 from prony.core.units import seconds
 from prony.model.address import Address, Wire
 from prony.model.launch import StopRule
-from prony.model.subject import YOURS, Frontend, Interface, Subject
+from prony.model.subject import Frontend, Interface, Subject, is_yours
 from prony.plan.factors import variables_of
 
 PORT, BEHIND_PORT = 8000, 8001
@@ -80,7 +80,7 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     shown = _shown_environment(entry, subject, values)
     folder = places["build"] if entry.folder_is == "build" else app_dir
     # An entry that was made of a user's own command has no name that `prony servers` knows.
-    is_own = entry.name == YOURS
+    is_own = is_yours(entry.name)
     files = "" if is_own else _written_files(entry, subject, port=port)
     own = rendered(entry, values, entry.environment) if is_own else {}
     made = "".join(

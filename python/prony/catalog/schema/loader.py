@@ -20,7 +20,7 @@ from prony.catalog.schema.settings import resolved_settings
 from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
 from prony.core.errors import HostError, UsageError
 from prony.model.plan import Plan
-from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.subject import YOURS, App, Frontend, Interface, Subject, yours_of
 from prony.plan.factors import OF_APP, OF_SANDBOX, Choice, Value, variables_of, without_levels
 
 BUILT_IN_SERVERS = DATA / "servers"
@@ -159,6 +159,12 @@ class Catalog:
         *Errors*: UsageError as `find`.
         """
         return self.find(name)[0].behind
+
+    def of_app(self, server: str, app: str) -> str:
+        """Return the server's name for this app: `yours` is `yours-shop` for a study's own `shop`."""
+        alone, at, front = server.partition("@")
+        own = yours_of(app)
+        return f"{own}{at}{front}" if alone == YOURS and own in self.servers else server
 
     def _server_names(self) -> list[str]:
         return _with_variants(self.servers.values())

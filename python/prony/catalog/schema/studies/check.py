@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from prony.archive.codec import is_secret
 from prony.catalog.schema.toml_source import Place, Problem
 from prony.core.errors import FailureStage
 from prony.core.metrics import METRICS
@@ -17,7 +18,7 @@ from prony.figures.account import ClassKind, classes, ending_named
 from prony.figures.trial_metrics import has_roles
 from prony.model.claims import TOLERANT, ClaimKind
 from prony.model.plan import Cell
-from prony.model.subject import App, Interface, Subject, is_named
+from prony.model.subject import YOURS, App, Interface, Subject, is_named
 from prony.model.workload import EngineChoice, Mix, MixPath, RequestFile, RequestOrder, Workload
 from prony.plan.document import (
     ClaimDocument,
@@ -140,6 +141,7 @@ def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     names = [name for part in document.subjects for name in document.names(part)]
     yield from _of_the_time(document)
     yield from _parts(document)
+    yield from _apps(document)
     for index, part in enumerate(document.workloads):
         if not any(part.is_for(name) for name in names):
             expected = f"a pattern that matches one of {', '.join(names)}"
@@ -178,6 +180,31 @@ def _parts(document: StudyDocument) -> Iterator[Problem]:
     yield from _sandbox(("sandbox",), document.sandbox, document)
     for name, settings in document.kernels.items():
         yield from _settings_of_kernel(("kernels", name), settings)
+
+
+def _apps(document: StudyDocument) -> Iterator[Problem]:
+    """Yield own apps that nobody measures, variables that an archive must not keep, and servers that do not
+    go with an app.
+    """
+    pairs = [pair for part in document.subjects for pair in part.pairs]
+    with_command = {app for server, app in pairs if server.partition("@")[0] == YOURS}
+    for name, own in document.apps.items():
+        if name not in {app for _, app in pairs}:
+            yield Problem(("apps", name), name, "an app that one of the subjects has")
+        for key in ("command", "current") if name not in with_command else ():
+            if (typed := getattr(own, key)) is not None:
+                yield Problem(("apps", name, key), typed, "a subject with the server `yours`, which it is")
+        for variable in filter(is_secret, own.env):
+            expected = f"none that may be secret, for an archive keeps this text: type --env {variable}=..."
+            yield Problem(("apps", name, "env", variable), variable, expected)
+    for index, part in enumerate(document.subjects):
+        for server, app in part.pairs:
+            wants_own, table = server.partition("@")[0] == YOURS, document.apps.get(app)
+            if wants_own and table is None:
+                yield Problem(("subjects", index, "app"), app, "an app of `[apps]`, whose command `yours` is")
+            if table is not None and table.app is None and not wants_own:
+                expected = f"`yours`: `{app}` is a command, which no other server runs"
+                yield Problem(("subjects", index, "server"), server, expected)
 
 
 def _settings_of_kernel(place: Place, settings: Mapping[str, Choice]) -> Iterator[Problem]:
