@@ -30,6 +30,7 @@ from prony.report.words import bound_sign, ending_words
 
 _PLAIN = Scale(1, "")
 _OF_ALL = metric_scale("machine_memory_ratio", ())
+_THEN = ": its speed is not compared"
 _SHOWN = ("mean", "p50", "p95", "p99", "max")
 _BOTH = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
 
@@ -117,16 +118,18 @@ def counted_entry(one: Place) -> Entry:
     return Entry(text("{}/{}", ok, total), Tone.PLAIN if one.cell.ok == one.cell.total else Tone.WARNING)
 
 
-def _success(one: Place, notes: Footnotes) -> Entry:
-    cell = one.cell
-    if cell.success_ratio is None:
+def share_entry(one: Place, notes: Footnotes, name: str, then: str = "") -> Entry:
+    """Return the share of requests of this name in per cent, marked where the cell is not qualified.
+    ``then``: what that means.
+    """
+    cell, ratio = one.cell, getattr(one.cell, name)
+    if ratio is None:
         return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
-    figure = Figure(cell.success_ratio, of_percent, one.at + pointer("success_ratio"))
+    figure = Figure(ratio, of_percent, one.at + pointer(name))
     if cell.unqualified is None:
         return Entry.of(figure)
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
-    why = text("not qualified, {}: its speed is not compared", reason)
-    return Entry(notes.marked(figure, why), Tone.WARNING)
+    return Entry(notes.marked(figure, text(f"not qualified, {{}}{then}", reason)), Tone.WARNING)
 
 
 Maker = Callable[[Place], Entry]
@@ -206,7 +209,7 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
     opened = isinstance(cells[0].cell.cell.workload.loop, OpenLoop)
     makers: list[tuple[Column, Maker]] = [
         (Column("n"), counted_entry),
-        (Column("success %"), partial(_success, notes=notes)),
+        (Column("success %"), partial(share_entry, notes=notes, name="success_ratio", then=_THEN)),
     ]
     if marks.letters:
         makers.append((Column("group", text=True), partial(_letters, marks=marks)))

@@ -12,11 +12,11 @@ from prony.reading.senders import Sender
 from prony.reading.study import StudyResults
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_kind_words
-from prony.report.forms import count, duration, metric_scale, of_percent
+from prony.report.forms import count, duration, metric_scale
 from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus, root_words
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
-from prony.report.tables import Place, counted_entry, figure_entry, ranked, void_entry
+from prony.report.tables import Place, counted_entry, figure_entry, ranked, share_entry, void_entry
 from prony.report.text import Figure, Name, Quote, Text, framed, joined, pointer, text
 from prony.report.words import load_words
 
@@ -148,7 +148,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
         (
             Entry.of(Name(one.cell.name), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
             counted_entry(one),
-            _errors(one, notes),
+            share_entry(one, notes, "error_ratio"),
             Entry(letters.get(one.cell.name, "")),
             *_with_ratio(_figures(one, notes, scales), ratios.get(one.cell.name, text(""))),
         )
@@ -168,17 +168,6 @@ def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Itera
     for name in _COLUMNS:
         void = void_entry(one, name, scales[name], notes)
         yield void or figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
-
-
-def _errors(one: Place, notes: Footnotes) -> Entry:
-    cell = one.cell
-    if cell.error_ratio is None:
-        return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
-    figure = Figure(cell.error_ratio, of_percent, one.at + pointer("error_ratio"))
-    if not cell.unqualified:
-        return Entry.of(figure)
-    reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
-    return Entry(notes.marked(figure, text("not qualified, {}", reason)), Tone.WARNING)
 
 
 def _caveats(cells: Sequence[Place]) -> Iterator[Text]:
