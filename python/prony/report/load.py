@@ -67,15 +67,15 @@ _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
 def load_document(reading: LoadReading) -> Document:
     """Return the report of one load run."""
     sections = [_head(reading), _account(reading), _latency(reading)]
-    if reading.stages:
-        sections.append(_stages(reading))
-    if reading.paths:
-        sections.append(_paths(reading))
-    if reading.groups:
-        sections.append(_groups(reading))
-    # The whole says it where all ended alike.
-    if len(reading.statuses) > 1:
-        sections.append(_statuses(reading))
+    # The whole says it where all replies had one status.
+    several = reading.statuses[1:]
+    parts = (
+        (reading.stages, _stages),
+        (reading.paths, _paths),
+        (reading.groups, _groups),
+        (several, _statuses),
+    )
+    sections += [section(reading) for has, section in parts if has]
     if (tls := reading.recording.tls) is not None:
         sections.append(_tls(tls, is_verified=_is_verified(reading.recording)))
     if (streams := reading.recording.streams) is not None:
