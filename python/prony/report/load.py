@@ -288,7 +288,9 @@ def _account(reading: LoadReading) -> Section:
     rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
     if carried := _carried(reading):
-        blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
+        requests = Figure(carried.requests, count, "/carried_in/requests")
+        words = "{} of these requests were open when the window opened: {}"
+        blocks.append(Paragraph(text(words, requests, carried_words(carried, "/carried_in")), Tone.QUIET))
     samples = {
         (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
         for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
@@ -296,14 +298,6 @@ def _account(reading: LoadReading) -> Section:
     if samples:
         blocks.append(Notes(tuple(("  |", samples[key]) for key in sorted(samples))))
     return Section("Requests", tuple(blocks))
-
-
-def _carried_words(found: Carried) -> Text:
-    return text(
-        "{} of these requests were open when the window opened: {}",
-        Figure(found.requests, count, "/carried_in/requests"),
-        carried_words(found, "/carried_in"),
-    )
 
 
 def _sample(found: ErrorSample, at: str) -> Text:

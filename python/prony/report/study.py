@@ -60,16 +60,12 @@ def study_parts(reading: StudyResults) -> Parts:
 
 def _remarks(reading: StudyResults) -> Iterator[Section | None]:
     yield differences(reading)
-    yield from _sessions(reading)
+    yield from () if reading.across is None else across_sections(reading.across, "/across")
     if not reading.is_search:
         yield limits_of_each(reading)
     yield senders_section(reading)
     yield others_section(reading)
     yield notes(reading)
-
-
-def _sessions(reading: StudyResults) -> Iterable[Section | None]:
-    return () if reading.across is None else across_sections(reading.across, "/across")
 
 
 def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
@@ -100,12 +96,9 @@ def full_page(reading: StudyResults) -> Document:
     """
     parts = study_parts(reading)
     others = replace(parts, head=replace(parts.head, heading="What was measured")).sections[:-1]
-    short = (section for section in brief_sections(reading, Space(where="below")) if not _is_command(section))
+    found = brief_sections(reading, Space(where="below"))
+    short = (one for one in found if not any(isinstance(block, Command) for block in one.blocks))
     return _document(reading, (*short, parts.answer, *others))
-
-
-def _is_command(section: Section) -> bool:
-    return any(isinstance(block, Command) for block in section.blocks)
 
 
 def study_report(reading: StudyResults) -> Document:

@@ -25,7 +25,7 @@ from prony.report.forms import (
     of_percent,
     percent,
 )
-from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign, ending_words
 
 _PLAIN = Scale(1, "")
@@ -182,25 +182,17 @@ def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
     return Entry.of(figure, Tone.QUIET)
 
 
-def _letters(one: Place, marks: Marks) -> Entry:
-    return Entry(marks.letters.get(one.cell.name, ""))
-
-
-def _ratio(one: Place, marks: Marks) -> Entry:
-    return Entry(marks.ratios.get(one.cell.name, text("")))
-
-
 def _pace_columns(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
     """Return the columns that decide in a closed loop: throughput, or the time of a request."""
-    name, scale, title = "ok_per_s", _PLAIN, "ok/s"
     columns: list[tuple[Column, Maker]] = []
     if isinstance(cells[0].cell.cell.workload.stop, CountStop):
         each = duration_scale(_means(cells, ("duration_ns_per_request",)))
         shown = partial(_figure, name="duration_ns_per_request", scale=each, notes=notes, tone=Tone.STRONG)
         columns.append((Column(f"{each.unit}/request"), shown))
-    columns.append((Column(title), partial(_figure, name=name, scale=scale, notes=notes, tone=Tone.STRONG)))
+    pace = partial(_figure, name="ok_per_s", scale=_PLAIN, notes=notes, tone=Tone.STRONG)
+    columns.append((Column("ok/s"), pace))
     if marks.trimmed:
-        columns.append((Column("trimmed"), partial(_trimmed, name=name, scale=scale, notes=notes)))
+        columns.append((Column("trimmed"), partial(_trimmed, name="ok_per_s", scale=_PLAIN, notes=notes)))
     return columns
 
 
@@ -212,11 +204,15 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
         (Column("success %"), partial(share_entry, notes=notes, name="success_ratio", then=_THEN)),
     ]
     if marks.letters:
-        makers.append((Column("group", text=True), partial(_letters, marks=marks)))
+        letters = marks.letters
+        makers.append((Column("group", text=True), lambda one: Entry(letters.get(one.cell.name, ""))))
     if not opened:
         makers += _pace_columns(cells, marks, notes)
     if marks.ratios:
-        makers.append((Column("to the first", text=True), partial(_ratio, marks=marks)))
+        ratios = marks.ratios
+        makers.append(
+            (Column("to the first", text=True), lambda one: Entry(ratios.get(one.cell.name, EMPTY)))
+        )
     makers += _latency_columns(cells, "response" if opened else "service", notes)
     makers += _resource_columns(cells, marks, notes)
     rows = []

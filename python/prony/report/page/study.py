@@ -8,7 +8,7 @@ from prony.reading.brief import brief_of
 from prony.reading.study import StudyResults
 from prony.reading.traces import Traces
 from prony.report.brief import ON_A_PAGE, brief_sections
-from prony.report.document import Block, Notes, Section
+from prony.report.document import Notes, Section
 from prony.report.page.chart import Chapter, slug
 from prony.report.page.charts import chapters
 from prony.report.page.figure import chapter_html, figure_html, key_html, swatch
@@ -82,18 +82,12 @@ def _first_picture(scene: Scene, found: tuple[Chapter, ...]) -> tuple[str, tuple
 
 
 def _without_logs(section: Section) -> Section:
-    kept = (block for block in section.blocks if not (isinstance(block, Notes) and _is_log(block)))
-    return replace(section, blocks=tuple(map(_without_log, kept)))
+    found = (_without_log(block) if isinstance(block, Notes) else block for block in section.blocks)
+    return replace(section, blocks=tuple(block for block in found if block != Notes(())))
 
 
-def _without_log(block: Block) -> Block:
-    if not isinstance(block, Notes):
-        return block
-    return Notes(tuple((mark, words) for mark, words in block.items if not mark.strip().startswith("|")))
-
-
-def _is_log(block: Notes) -> bool:
-    return all(mark.strip().startswith("|") for mark, _ in block.items)
+def _without_log(notes: Notes) -> Notes:
+    return Notes(tuple((mark, words) for mark, words in notes.items if not mark.strip().startswith("|")))
 
 
 # --- the marks of subjects --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus,
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked, share_entry, void_entry
-from prony.report.text import Figure, Name, Quote, Text, framed, joined, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, each_of, framed, joined, pointer, text
 from prony.report.words import load_words
 
 _SENDER_COLUMNS = (
@@ -64,9 +64,7 @@ def _verdict(one: Sender, at: str) -> Entry:
     """Return in how many trials it was the limit, in how many of these for certain, and by what."""
     if not one.limited:
         return Entry(text("no"))
-    names = {"limited": one.limited, "trials": one.trials, "certain": one.certain}
-    figures = (Figure(value, count, at + pointer(name)) for name, value in names.items())
-    words = text("in {} of {}, for certain in {}", *figures)
+    words = text("in {} of {}, for certain in {}", *each_of(one, at, count, "limited", "trials", "certain"))
     return Entry(text("{}{}", words, framed(": ", joined(_reasons(one, at), by="; "))), Tone.WARNING)
 
 

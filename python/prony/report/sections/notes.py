@@ -48,7 +48,8 @@ def warm_up_notes(reading: StudyResults) -> Iterator[Text]:
     found = list(enumerate(reading.warm_ups))
     if not found:
         return
-    longer = [_longer(reading, k, one) for k, one in found if one.is_longer and not one.last.changes]
+    later = [(k, one) for k, one in found if one.is_longer and not one.last.changes]
+    longer = [text("{} ({})", _where(reading, one), _used(k, one)) for k, one in later]
     if longer:
         yield text(
             "Warmed up longer than planned, as the pilot found: {}.", listed(longer, most=_MOST_LONGER)
@@ -70,18 +71,10 @@ def _warmed_at(place: int, one: WarmUp) -> str:
     return pointer("warm_ups", place, "looks", len(one.looks) - 1)
 
 
-def _longer(reading: StudyResults, place: int, one: WarmUp) -> Text:
-    return text("{} ({})", _where(reading, one), _used(place, one))
-
-
 def _changing(reading: StudyResults, place: int, one: WarmUp) -> Text:
     looked = counted(Figure(one.last.seconds, count, _warmed_at(place, one) + pointer("seconds")), "second")
-    return text(
-        "{} (its pace still changed after {}; its trials warm up for {})",
-        _where(reading, one),
-        looked,
-        _used(place, one),
-    )
+    words = "{} (its pace still changed after {}; its trials warm up for {})"
+    return text(words, _where(reading, one), looked, _used(place, one))
 
 
 def _used(place: int, one: WarmUp) -> Figure:

@@ -16,7 +16,7 @@ from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import as_typed, count
 from prony.report.tables import Place, figure_entry
-from prony.report.text import Figure, Name, Text, framed, pointer, text
+from prony.report.text import Figure, Name, Text, each_of, framed, pointer, text
 from prony.report.words import group_words
 
 _MEANING = (
@@ -52,8 +52,7 @@ def _lines(cell: CellSummary, at: str) -> Iterator[Text]:
 def _queues(one: SharedAddress, at: str) -> Text:
     if not one.longest:
         return text("all queues empty in every sample")
-    named = {"longest": one.longest, "limit": one.limit, "others": one.others}
-    figures = (Figure(value, count, at + pointer(name)) for name, value in named.items())
+    figures = each_of(one, at, count, "longest", "limit", "others")
     return text("longest queue {} of {}, of the others at most {}", *figures)
 
 

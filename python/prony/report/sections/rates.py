@@ -78,10 +78,7 @@ def _highest(one: Confirmed, at: str) -> Text:
 def _interval_of_rate(one: Confirmed, at: str) -> Text:
     if one.boundary is None:
         return EMPTY
-    low = Figure(one.boundary.low_per_s, rate, at + pointer("boundary", "low_per_s"))
-    return text(
-        "{} to {}", low, Figure(one.boundary.high_per_s, rate, at + pointer("boundary", "high_per_s"))
-    )
+    return text("{} to {}", *each_of(one.boundary, at + pointer("boundary"), rate, "low_per_s", "high_per_s"))
 
 
 def _undecided(one: Confirmed, at: str) -> Text:
@@ -159,8 +156,7 @@ def _unknown(one: Confirmed, at: str) -> Figure:
 
 def _share(one: Confirmed, at: str) -> Iterator[Text]:
     if one.low is not None and one.high is not None:
-        low = Figure(one.low, whole_percent, at + pointer("low"))
-        yield text("{} to {} ({})", low, Figure(one.high, whole_percent, at + pointer("high")), _LEVEL)
+        yield text("{} to {} ({})", *each_of(one, at, whole_percent, "low", "high"), _LEVEL)
 
 
 def _end(one: Confirmed, at: str) -> tuple[Text, ...]:

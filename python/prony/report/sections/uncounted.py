@@ -3,14 +3,25 @@
 from collections.abc import Iterator, Sequence
 
 from prony.figures.last_error import last_error, plain_lines
-from prony.figures.statistics.failure_rates import Failures
 from prony.figures.summary import CellSummary, TrialFigures
 from prony.model.trial import Failed
 from prony.reading.failures import failed_alike
 from prony.reading.study import StudyResults
 from prony.report.document import Block, Notes, Paragraph, Section
 from prony.report.forms import count, ordinal, p_value
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, pointer, text
+from prony.report.text import (
+    EMPTY,
+    Figure,
+    Name,
+    Quote,
+    Text,
+    counted,
+    each_of,
+    framed,
+    joined,
+    pointer,
+    text,
+)
 from prony.report.words import cause_words, group_words, outcome_words
 
 _LOG_LINES = 8
@@ -84,18 +95,13 @@ def _tests(reading: StudyResults) -> Iterator[Text]:
         for k, one in enumerate(group.failures):
             at = pointer("groups", place, "failures", k)
             words = "fails more often than" if one.shown else "is not shown to fail more often than"
-            failed, of = _counts(one.count, at + pointer("count"))
-            least_failed, least_of = _counts(one.least, at + pointer("least"))
+            own = each_of(one.count, at + pointer("count"), count, "failed", "total")
+            least = each_of(one.least, at + pointer("least"), count, "failed", "total")
             units = "sessions" if one.by_session else "trials"
-            counts = text(f"{{}} of {{}} {units}, and {{}} of {{}}", failed, of, least_failed, least_of)
+            counts = text(f"{{}} of {{}} {units}, and {{}} of {{}}", *own, *least)
             p = Figure(one.p_value, p_value, at + pointer("p_value"))
             parts = (Name(one.name), Name(one.against), under, counts, p)
             yield text(f"{{}} {words} {{}}{{}}: {{}} ({one.method}, p = {{}}).", *parts)
-
-
-def _counts(found: Failures, at: str) -> tuple[Figure, Figure]:
-    failed = Figure(found.failed, count, at + pointer("failed"))
-    return failed, Figure(found.total, count, at + pointer("total"))
 
 
 def _repeated(reading: StudyResults) -> Iterator[Text]:
