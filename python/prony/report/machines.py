@@ -9,20 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from prony.model.facts import Fingerprint
 from prony.model.limit import Limited
 from prony.model.recording import GeneratorMachine
-from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
+from prony.report.document import Block, Entry, Paragraph, Section, Table, Tone, headed
 from prony.report.findings import limit_words
 from prony.report.forms import as_typed, count, duration
 from prony.report.text import Figure, Part, Quote, Text, joined, listed, pointer, text
 
-_COLUMNS = (
-    Column("generator", text=True),
-    Column("requests"),
-    Column("p50"),
-    Column("p99"),
-    Column("start"),
-    Column("known to"),
-    Column("was it the limit?", text=True),
-)
+WORDS = ("generator", "was it the limit?")
+"""The columns of the generators' tables that are words."""
+_TITLES = ("generator", "requests", "p50", "p99", "start", "known to", WORDS[1])
 _MEANING = (
     "p50, p99: of its own valid replies. start: how long after the common start it began, as far as its "
     "clock is known. Each latency is of one clock. A dash: of too few requests."
@@ -49,7 +43,7 @@ def lost_words(machines: Sequence[GeneratorMachine]) -> tuple[Paragraph, ...]:
 def machines_section(machines: Sequence[GeneratorMachine]) -> Section:
     """Return the table of the generators."""
     rows = tuple(_row(k, machine) for k, machine in enumerate(machines))
-    blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
+    blocks: list[Block] = [Table(headed(*_TITLES, words=WORDS), rows), Paragraph(_MEANING, Tone.QUIET)]
     where = kinds_of_machines([(one.name, one.fingerprint) for one in machines], "machines")
     blocks += [Paragraph(words, Tone.QUIET) for words in where]
     blocks += root_words((_at(k, "name"), one.name) for k, one in enumerate(machines) if one.as_root)
@@ -94,7 +88,7 @@ def _machine(one: Fingerprint, at: str) -> Text:
 def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
     name = Entry.of(Quote(one.name, _at(k, "name")))
     if one.lost:
-        return (name, *[_NOTHING] * (len(_COLUMNS) - 2), Entry(text("lost"), Tone.BAD))
+        return (name, *[_NOTHING] * (len(_TITLES) - 2), Entry(text("lost"), Tone.BAD))
     limits = (limit_words(limit, _at(k, "evidence", str(n))) for n, limit in enumerate(one.evidence))
     verdict = _VERDICTS.get(one.limited or "", "—")
     words = text(f"{verdict}: {{}}", joined(limits, by="; ")) if one.evidence else text(verdict)

@@ -21,6 +21,7 @@ from prony.report.document import (
     Section,
     Table,
     Tone,
+    headed,
 )
 from prony.report.forms import as_typed, count, in_metric, load_number, percent
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, pointer, text
@@ -105,12 +106,7 @@ def studies_document(views: Sequence[StudyView]) -> Document:
     The JSON of the same views is a list.
     """
     profiles = tuple(dict.fromkeys(name for view in views for name in view.plans))
-    columns = (
-        Column("study", text=True),
-        Column("subjects"),
-        Column("here"),
-        *(Column(name, text=True) for name in profiles),
-    )
+    columns = headed("study", "subjects", "here", *profiles, words=("study", *profiles))
     placed = [(view, pointer(k)) for k, view in enumerate(views)]
     table = Table(columns, tuple(_row(view, at, profiles) for view, at in placed))
     hint = Paragraph("prony studies NAME shows one in full; prony run NAME measures it.", Tone.QUIET)

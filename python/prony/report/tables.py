@@ -14,7 +14,7 @@ from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults
-from prony.report.document import Column, Entry, Footnotes, Table, Tone
+from prony.report.document import Column, Entry, Footnotes, Table, Tone, headed
 from prony.report.forms import (
     byte_size,
     count,
@@ -244,10 +244,8 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
     rows = [row for label, one in cells for row in _kinds(label, one)]
     if not rows:
         return None
-    columns = (
-        *(Column("subject", text=True), Column("under", text=True)),
-        *(Column("requests"), Column("share"), Column("carried in"), Column("kind", text=True)),
-    )
+    titles = ("subject", "under", "requests", "share", "carried in", "kind")
+    columns = headed(*titles, words=("subject", "under", "kind"))
     carried = any(one.cell.account.carried_failed for _, one in cells)
     left_out = {1: len({str(label) for label, _ in cells}) == 1, 4: not carried}
     keep = [k for k in range(len(columns)) if not left_out.get(k)]

@@ -23,7 +23,19 @@ from prony.report.diagnoses import (
     time_heading,
     time_rows,
 )
-from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import (
+    Bars,
+    Block,
+    Column,
+    Document,
+    Entry,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    headed,
+)
 from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, each_of, joined, pointer, text
@@ -77,8 +89,7 @@ def _notes(found: Confirmation, at: str) -> Iterator[Text]:
 
 def _confirmation_table(found: Confirmation, at: str) -> Table:
     names = ("busiest threads", "ran", "preempted", "waited", "times preempted", "times waited")
-    columns = (Column(names[0], text=True), *(Column(name) for name in names[1:]))
-    return Table(columns, tuple(_rows(found, at)))
+    return Table(headed(*names, words=names[:1]), tuple(_rows(found, at)))
 
 
 def _rows(found: Confirmation, at: str) -> Iterator[tuple[Entry, ...]]:
@@ -131,12 +142,7 @@ _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
         CodeKind.RUNTIME: "garbage collection",
     }
 )
-_SPOTS = (
-    Column("in", text=True),
-    Column("the app's line", text=True),
-    Column("CPU of a page"),
-    Column("share"),
-)
+_SPOTS = headed("in", "the app's line", "CPU of a page", "share", words=("in", "the app's line"))
 
 
 def code_blocks(found: PageCode, at: str) -> Iterator[Block]:

@@ -21,6 +21,7 @@ from prony.report.document import (
     Section,
     Table,
     Tone,
+    headed,
 )
 from prony.report.forms import count, duration, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, each_of, joined, pointer, text
@@ -138,13 +139,8 @@ def _held(holdings: Iterable[Holding], at: str) -> Iterator[Text]:
 
 
 def _changes(changes: Iterable[Change], at: str) -> Table:
-    columns = (
-        Column("what", text=True),
-        Column("of", text=True),
-        Column("changed by"),
-        Column("interval"),
-        Column("verdict", text=True),
-    )
+    titles = ("what", "of", "changed by", "interval", "verdict")
+    columns = headed(*titles, words=("what", "of", "verdict"))
     return Table(columns, tuple(_change_row(one, at + pointer(k)) for k, one in enumerate(changes)))
 
 

@@ -10,24 +10,28 @@ from prony.figures.summary import means
 from prony.reading.groups import Group
 from prony.reading.senders import Sender
 from prony.reading.study import StudyResults
-from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import (
+    Block,
+    Column,
+    Entry,
+    Footnotes,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    headed,
+)
 from prony.report.findings import limit_kind_words
 from prony.report.forms import count, duration, metric_scale
-from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus, root_words
+from prony.report.machines import WORDS, figure_or_dash, kinds_of_machines, plus_minus, root_words
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked, share_entry, void_entry
 from prony.report.text import Figure, Name, Quote, Text, each_of, framed, joined, pointer, text
 from prony.report.words import load_words
 
-_SENDER_COLUMNS = (
-    Column("generator", text=True),
-    Column("trials"),
-    Column("requests"),
-    Column("start"),
-    Column("known to"),
-    Column("was it the limit?", text=True),
-)
+_SENDER_TITLES = ("generator", "trials", "requests", "start", "known to", WORDS[1])
 _MEANING = (
     "Each generator's verdict is its own, on its part of the load. start: how far from the common start it "
     "began at most, as far as its clock is known. Each latency is of one clock."
@@ -42,7 +46,7 @@ def senders_section(reading: StudyResults) -> Section | None:
     if not found:
         return None
     rows = tuple(_row(one, at) for at, one in found)
-    blocks: list[Block] = [Table(_SENDER_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
+    blocks: list[Block] = [Table(headed(*_SENDER_TITLES, words=WORDS), rows), Paragraph(_MEANING, Tone.QUIET)]
     where = kinds_of_machines([(one.name, one.fingerprint) for _, one in found], "machines")
     blocks += [Paragraph(text("Load from {}", words), Tone.QUIET) for words in where]
     blocks += root_words((at + pointer("name"), one.name) for at, one in found if one.as_root)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from prony.model.facts import RateStep, Unmet
 from prony.reading.saturation import Confirmed, SearchEnd
 from prony.reading.study import StudyResults
-from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import Block, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone, headed
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
@@ -103,11 +103,16 @@ def rates(reading: StudyResults) -> Section | None:
         return None
     objective = reading.plan.design.find_rate
     has_letters = any(one.letters for one in found)
-    columns = (
-        *(Column("subject", text=True), Column("rate /s"), Column("interval", text=True)),
-        *(Column("tested /s"), Column("met"), Column("windows")),
-        *((Column("tie", text=True),) if has_letters else ()),
+    titles = (
+        "subject",
+        "rate /s",
+        "interval",
+        "tested /s",
+        "met",
+        "windows",
+        *(("tie",) if has_letters else ()),
     )
+    columns = headed(*titles, words=("subject", "interval", "tie"))
     rows = tuple(
         (*_row(one, pointer("found_rates", k), notes), *((Entry(one.letters),) if has_letters else ()))
         for k, one in enumerate(found)
