@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.flat import flattened, option
-from prony.cli.options import write_answer, write_output
+from prony.cli.options import read_option, write_answer, write_output
 from prony.cli.pages import proved
 from prony.cli.patience import read_file, with_patience
 from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.figures.change import ChangeLimit
     from prony.figures.summary import CellSummary
     from prony.figures.versus import Match, Versus
     from prony.reading.study import StudyResults
@@ -64,9 +63,9 @@ def compare(
     asked: CompareOptions,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
-    from prony.figures.change import held
+    from prony.figures.change import held, parse_limit
 
-    limits = tuple(_limit(text) for text in asked.fail_if or ())
+    limits = tuple(read_option("--fail-if", text, parse_limit) for text in asked.fail_if or ())
     if len(others) not in (1, 2):
         raise UsageError(
             f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
@@ -117,15 +116,6 @@ def _found(file: Path, others: Sequence[str], primary: Sequence[str], *, force: 
             hint="a saved load is a file of prony load --json, or a folder of such files named *.json",
         )
     return _archives(file, Path(others[0]), primary, force=force)
-
-
-def _limit(text: str) -> "ChangeLimit":
-    from prony.figures.change import parse_limit
-
-    try:
-        return parse_limit(text)
-    except ValueError as error:
-        raise UsageError(f"`--fail-if`: {error}") from None
 
 
 def _subjects(file: Path, names: Sequence[str], primary: Sequence[str], *, force: bool) -> "Versus":

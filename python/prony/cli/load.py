@@ -36,6 +36,7 @@ from prony.cli.options import (
     optional,
     pacing_of,
     rate_of,
+    read_option,
     stages_of,
     wait_of,
     write_html,
@@ -364,7 +365,8 @@ def _pair_window_ns(loop: Loop) -> int:
 
 
 def _engine(pace: PaceOptions) -> EngineChoice:
-    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+    threads = pace.threads or max(1, len(os.sched_getaffinity(0)) // 2)
+    return EngineChoice(threads=threads, pacing=_pacing(pace.pacing))
 
 
 def _check_outputs(output: ResultOptions) -> None:
@@ -374,15 +376,12 @@ def _check_outputs(output: ResultOptions) -> None:
     for file in files:
         check_output(str(file))
     check_prometheus(output.prometheus)
-    if output.latencies is not None and output.latencies.is_fifo() and not _is_of_shell(output.latencies):
+    named, of_shell = output.latencies, Path("/dev/fd")
+    if named is not None and named.is_fifo() and named.parent != of_shell:
         raise UsageError(
-            f"`--latencies {output.latencies}` is a pipe, and may have no reader; expected a file, or a pipe "
+            f"`--latencies {named}` is a pipe, and may have no reader; expected a file, or a pipe "
             "of the shell such as `>(gzip > latencies.csv.gz)`"
         )
-
-
-def _is_of_shell(file: Path) -> bool:
-    return file.parent == Path("/dev/fd")
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, ask: AskOptions, protocol: ProtocolOptions) -> Workload:
@@ -418,10 +417,7 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
 def _condition(text: str) -> "Condition":
     from prony.figures.load_condition import parse_load_condition
 
-    try:
-        return parse_load_condition(text)
-    except ValueError as error:
-        raise UsageError(f"`--fail-if`: {error}") from None
+    return read_option("--fail-if", text, parse_load_condition)
 
 
 def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
@@ -583,10 +579,6 @@ def _pacing(wish: Pacing | None) -> Pacing:
     """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
     one_cpu = len(os.sched_getaffinity(0)) == 1
     return pacing_of(wish, shares_cpus=one_cpu and wish is None)
-
-
-def _default_threads() -> int:
-    return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 # --- the line of this process in the process list, which every user of the machine can read ---------------

@@ -20,7 +20,7 @@ from prony.cli.variables import whole_command
 from prony.core.errors import ArchiveError, ExitCode, HostError, SubjectError
 from prony.core.units import format_duration, seconds
 from prony.model.facts import Fingerprint, Floor
-from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.trial import Ok, TrialRole
 from prony.plan.factors import grid_words
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _verdict(out: Path, strict: bool) -> int:
     missing = any(records[one.name].unavailable for one in plan.subjects() if one.name in records)
     measured = any(replies for _, replies in ends)
     passed = _all_confirmed(out) if plan.design.find_rate else all(is_ok for is_ok, _ in ends)
-    qualified = plan.design.find_rate or _has_qualified(out)
+    qualified = plan.design.find_rate or any(cell.unqualified is None for cell in read_file(out).cells)
     if measured and (not strict or (passed and qualified and not missing)):
         return ExitCode.DONE
     return ExitCode.COULD_NOT_MEASURE
@@ -176,7 +176,8 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
         if trial.role in (TrialRole.SUBJECT, TrialRole.FIND_RATE):
             is_ok = isinstance(trial.outcome, Ok)
             counts = is_ok or disturbed_reach(trial) is not None
-            last[trial.cell_id, trial.block] = is_ok, _valid_replies(trial) if counts else 0
+            replies = trial.recording.account.ok if trial.recording and counts else 0
+            last[trial.cell_id, trial.block] = is_ok, replies
     return list(last.values())
 
 
@@ -186,14 +187,6 @@ def _all_confirmed(out: Path) -> bool:
     with open_archive(out) as archive:
         found = archive.runs()[-1].facts.found_rates
     return all(one.rate_per_s is not None and 2 * one.met > one.of + one.unknown for one in found)
-
-
-def _valid_replies(trial: "Trial") -> int:
-    return trial.recording.account.ok if trial.recording else 0
-
-
-def _has_qualified(out: Path) -> bool:
-    return any(cell.unqualified is None for cell in read_file(out).cells)
 
 
 def dry_run(task: "Study") -> None:

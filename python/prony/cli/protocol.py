@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from prony.cli.options import duration_of, wait_of
+from prony.cli.options import duration_of, read_option, wait_of
 from prony.cli.run_options import SureOptions
 from prony.cli.talk import say
 from prony.core.errors import UsageError
@@ -123,10 +124,7 @@ def _seeing(
 ) -> "Plan":
     from prony.study.extent import MOST_BLOCKS, seeing
 
-    try:
-        difference = parse_percent(text)
-    except ValueError as error:
-        raise UsageError(f"`--see {text}`: {error}") from None
+    difference = read_option(f"--see {text}", text, parse_percent)
     margin = plan.design.margin
     if not margin < difference <= 1:
         raise UsageError(
@@ -140,10 +138,7 @@ def _seeing(
 
 
 def _share(text: str) -> float:
-    try:
-        share = parse_percent(text)
-    except ValueError as error:
-        raise UsageError(f"`--allow-errors`: {error}") from None
+    share = read_option("--allow-errors", text, parse_percent)
     if share > 1:
         raise UsageError(f"`--allow-errors {text}`: expected at most `100%`")
     return share
@@ -223,10 +218,7 @@ def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":
 
 
 def _precision(text: str, sure: SureOptions) -> "Precision":
-    try:
-        target = parse_percent(text)
-    except ValueError as error:
-        raise UsageError(f"`--precision {text}`: {error}") from None
+    target = read_option(f"--precision {text}", text, parse_percent)
     if not 0 < target < 1:
         raise UsageError(f"`--precision {text}`: expected more than 0 % and less than 100 %, such as `2%`")
     most = LOOKS[-1] if sure.max_repeats is None else sure.max_repeats
@@ -243,10 +235,7 @@ def _precision(text: str, sure: SureOptions) -> "Precision":
 def _searching(plan: "Plan", objective: str) -> "Plan":
     from prony.study.rates import searching
 
-    try:
-        return searching(plan, objective)
-    except ValueError as error:
-        raise UsageError(f"`--find-rate`: {error}") from None
+    return read_option("--find-rate", objective, partial(searching, plan))
 
 
 def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":

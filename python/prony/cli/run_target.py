@@ -159,7 +159,8 @@ class _There:
 
     def run(self, target: TargetHost, asked: StudyThere, packed: bytes) -> int:
         listen = self._greeted(target)
-        self._taken = _ports_of_others() if listen in _own_addresses() else frozenset()
+        own = {"127.0.0.1", "::1", *_addresses(socket.gethostname())}
+        self._taken = _ports_of_others() if listen in own else frozenset()
         order = {"words": asked.words, "variables": dict(asked.variables or {}), "listen": target.listen}
         self._say({**order, "bytes": len(packed)}, packed)
         is_interrupted = False
@@ -319,10 +320,6 @@ class _Load:
         self._answer({"load": self.number, **message})
 
 
-def _own_addresses() -> set[str]:
-    return {"127.0.0.1", "::1", *_addresses(socket.gethostname())}
-
-
 def _ports_of_others() -> frozenset[int]:
     """Return the ports of this machine at which programs listen already: none is a server of the study."""
     try:
@@ -391,8 +388,9 @@ def run_there(context: "typer.Context", options: "RunOptions", known: "Catalog")
     folder = options.own.folder if is_own else None
     file = Path(options.study) if options.study and options.study.endswith(".toml") else None
     _check_files(context, options, folder)
+    variables = [word for pair in options.own.env or () for word in ("--env", pair)]
     asked = StudyThere(
-        words=[*_study(options, file), *typed_words(context, _STAYS), *_variables(options)],
+        words=[*_study(options, file), *typed_words(context, _STAYS), *variables],
         out=_archive(options),
         folder=folder,
         file=file,
@@ -405,10 +403,6 @@ def _study(options: "RunOptions", file: Path | None) -> list[str]:
     if file is not None and not file.is_file():
         raise UsageError(f"`{file}`: there is no such file")
     return [file.name] if file else [options.study] if options.study else []
-
-
-def _variables(options: "RunOptions") -> list[str]:
-    return [word for pair in options.own.env or () for word in ("--env", pair)]
 
 
 def _passed(options: "RunOptions") -> list[str]:

@@ -39,7 +39,8 @@ def calibration_document(calibration: Calibration) -> Document:
     made = text("{}, {}, Prony {}", _day(calibration, ""), _effort(calibration, ""), version)
     machine = text("{}", Quote(calibration.machine, "/machine"))
     head = Section("", (Paragraph(machine, Tone.QUIET), Paragraph(made, Tone.QUIET)))
-    parts = (_section(part, pointer("parts", name)) for name, part in calibration.parts.items())
+    placed = ((part, pointer("parts", name)) for name, part in calibration.parts.items())
+    parts = (Section(part.title, tuple(_blocks(part, at))) for part, at in placed)
     return Document("Calibration", (head, *parts))
 
 
@@ -94,10 +95,6 @@ def _minute(unix_s: float) -> str:
 
 def _effort(calibration: Calibration, at: str) -> Quote:
     return Quote(calibration.effort, at + pointer("effort"))
-
-
-def _section(part: PartResult, at: str) -> Section:
-    return Section(part.title, tuple(_blocks(part, at)))
 
 
 def _blocks(part: PartResult, at: str) -> Iterator[Block]:
