@@ -46,9 +46,8 @@ def parse_limit(text: str) -> ChangeLimit:
     name, operator, sign, percent = match.groups()
     metrics = _comparable(name)
     if not metrics:
-        raise ValueError(
-            f"`{name}` is not a compared metric; expected one of {', '.join(_named())}, {_EXAMPLE}"
-        )
+        known = [one for one in (*_ALIASES, "rss_peak") if _comparable(one)]
+        raise ValueError(f"`{name}` is not a compared metric; expected one of {', '.join(known)}, {_EXAMPLE}")
     bound = parse_percent(percent)
     return ChangeLimit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
 
@@ -63,10 +62,6 @@ def _comparable(name: str) -> tuple[str, ...]:
 
 # A change of the share of CPUs that is used says nothing where the rate changes too.
 _ALIASES = {**ALIASES, "cpu": ("cpu_ns_per_request",)}
-
-
-def _named() -> list[str]:
-    return [name for name in (*_ALIASES, "rss_peak") if _comparable(name)]
 
 
 _UNITS = {Verdict.TOO_FEW: "blocks", Verdict.TOO_FEW_RUNS: "runs"}

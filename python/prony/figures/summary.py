@@ -421,11 +421,8 @@ def _rate_reach(trial: Trial, metrics: Mapping[str, Value], others: float) -> fl
     """Return the factor by which a trial's throughput may have been higher: a generator on the server's CPUs
     made each request cost more, and what ``others`` hid is no more than the CPUs that it can use had left.
     """
-    shared, cpus, used = (
-        share_reach(generator_share(trial)),
-        _usable_cpus(trial, metrics),
-        metrics["cpu_percent"],
-    )
+    shared, used = share_reach(generator_share(trial)), metrics["cpu_percent"]
+    cpus = _usable_cpus(trial, metrics)
     if shared is None or cpus is None or isinstance(used, Missing):
         return others * (shared or inf)
     dearer = dearer_ns(trial) / max(1, window_length_ns(window_samples(trial.samples)))

@@ -192,7 +192,7 @@ def with_range(found: Comparison, log_ratios: Sequence[float]) -> Comparison:
     return replace(found, least=change_of(min(log_ratios)), most=change_of(max(log_ratios)))
 
 
-def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparison:
+def compare(log_ratios: Sequence[float], terms: Terms = Terms()) -> Comparison:
     """Return the verdict on B / A from ln(B_b / A_b), one for each block in which both are valid.
 
     *Definition*: as ``compare_effects``, for a family of one.
@@ -201,23 +201,16 @@ def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparis
     return compare_family({"": log_ratios}, terms)[""]
 
 
-def _paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
-    """Return the effects of those members that have two blocks."""
-    return {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
-
-
-def compare_family(
-    family: Mapping[Key, Sequence[float]], terms: Terms | None = None
-) -> dict[Key, Comparison]:
+def compare_family(family: Mapping[Key, Sequence[float]], terms: Terms = Terms()) -> dict[Key, Comparison]:
     """Return the comparison of each member of a family that was chosen before the run, from log ratios by
     block.
 
     *Definition*: as ``compare_effects``; members below two blocks have no interval.
     *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
-    agreed = terms or Terms()
-    compared = compare_effects(_paired_effects(family), agreed)
-    return {key: compared.get(key) or _alone(ratios, agreed) for key, ratios in family.items()}
+    effects = {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
+    compared = compare_effects(effects, terms)
+    return {key: compared.get(key) or _alone(ratios, terms) for key, ratios in family.items()}
 
 
 def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Comparison]:
@@ -266,9 +259,7 @@ def _equivalences(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, floa
 # --- all pairs of several subjects ------------------------------------------------------------------------
 
 
-def compare_all(
-    logs: Mapping[str, Mapping[int, float]], terms: Terms | None = None
-) -> dict[Pair, Comparison]:
+def compare_all(logs: Mapping[str, Mapping[int, float]], terms: Terms = Terms()) -> dict[Pair, Comparison]:
     """Return the comparison of each ordered pair, second / first, from logarithms by subject and block.
 
     *Definition*: effects are those of ``all_pairs``. All intervals hold together at 1 - ``level``: each has
@@ -278,19 +269,18 @@ def compare_all(
     *Assumptions*: those of ``all_pairs``. One family is one measure under one load.
     *Source*: as ``studentized.pair_level``.
     """
-    agreed = terms or Terms()
     effects = all_pairs(logs)
     tested = {pair: effect for pair, effect in effects.items() if effect.count >= LEAST_BLOCKS}
-    inner = _equivalences(tested, agreed)
+    inner = _equivalences(tested, terms)
     found: dict[Pair, Comparison] = {}
     for (first, second), effect in effects.items():
-        own = pair_level(agreed.level, len(logs), effect.freedom)
-        levels = _Levels(agreed.nominal(own), inner.get((first, second), 0.0), own, agreed.level)
-        found[first, second] = _judged(effect, levels, agreed)
-        found[second, first] = _judged(effect.mirrored(), levels, agreed)
+        own = pair_level(terms.level, len(logs), effect.freedom)
+        levels = _Levels(terms.nominal(own), inner.get((first, second), 0.0), own, terms.level)
+        found[first, second] = _judged(effect, levels, terms)
+        found[second, first] = _judged(effect.mirrored(), levels, terms)
     for first, second in permutations(logs, 2):
-        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), agreed))
-    if not agreed.by_session:
+        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), terms))
+    if not terms.by_session:
         return found
     return {pair: with_range(one, _common(logs[pair[0]], logs[pair[1]])) for pair, one in found.items()}
 

@@ -113,10 +113,8 @@ def _layers(look: Style, rows: list[Json], scale: Scale) -> list[Json]:
     values, padded = [row["value"] for row in rows], {"scale": RATIO | {"padding": 6}}
     x = quantity("one_in", None, axis=ticks) | padded
     place = {"x": x, "y": quantity("value", scale.unit, axis=by_ratio(min(values), max(values))) | padded}
-    colour, said = (
-        {"color": coloured(look)},
-        {"tooltip": tooltip(name="subject", of="requests", percentile="percentile", said="latency")},
-    )
+    colour = {"color": coloured(look)}
+    said = {"tooltip": tooltip(name="subject", of="requests", percentile="percentile", said="latency")}
     dashes = {"domain": ["ok", "all"], "range": [[1, 0], [4, 3]]}
     dash = {"field": "of", "type": "nominal", "legend": None, "scale": dashes}
     of_each = {"strokeDash": dash, "detail": {"field": "line"}}

@@ -165,10 +165,8 @@ def heat_map(course: Course) -> Chart | None:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
     shades = {"range": list(_SHADES), "type": "log"}
-    ticks, edges = (
-        axis(grid=False) | {"tickCount": 3, "format": "~r"},
-        {"low": "from (ms)", "high": "to (ms)"},
-    )
+    ticks = axis(grid=False) | {"tickCount": 3, "format": "~r"}
+    edges = {"low": "from (ms)", "high": "to (ms)"}
     squares = {
         **{"x": _across(), "x2": {"field": "next"}},
         **{"y": quantity("low", "ms", axis=ticks) | {"scale": RATIO}, "y2": {"field": "high"}},
