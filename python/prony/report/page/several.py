@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prony.reading.across import Across
 from prony.report.across import across_document
 from prony.report.page.chart import Chapter, Style, palette
-from prony.report.page.charts.over import over_chapters
+from prony.report.page.charts.curves import over_chapters
 from prony.report.page.figure import chapter_html, key_html
 from prony.report.page.markup import section_html
 from prony.report.page.setups import page_with_terms
