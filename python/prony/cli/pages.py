@@ -112,7 +112,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
     from prony.report.formats.csv_files import new_folder
-    from prony.report.page.site import index_entry, index_page
+    from prony.report.page.study import index_entry, index_page
 
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:

@@ -14,7 +14,7 @@ from prony.report.page.chart import QUIET, Chapter, Chart
 from prony.report.page.charts import chapters
 from prony.report.page.figure import png, svg
 from prony.report.page.scene import scene_of
-from prony.report.page.several import chapters_of_several
+from prony.report.page.study import chapters_of_several
 
 # Of a title's line, so that a picture is as wide as its plot.
 _COLUMNS = 58
