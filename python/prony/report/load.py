@@ -43,7 +43,7 @@ from prony.report.document import (
 )
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
-from prony.report.machines import lost_words, machines_section
+from prony.report.sections.generators import lost_words, machines_section
 from prony.report.tables import PARTS, part_entries, status_entry
 from prony.report.text import (
     EMPTY,

@@ -9,21 +9,19 @@ from prony.report.brief import Space, brief_sections
 from prony.report.diagnoses import limits_of_each
 from prony.report.document import Command, Document, Section
 from prony.report.sections.answer import answer_section
-from prony.report.sections.checks import cross_check
+from prony.report.sections.checks import cross_check, others_section
 from prony.report.sections.claims import claims, originals
-from prony.report.sections.figures import failed_requests, group_section, populations
+from prony.report.sections.effects import winners
+from prony.report.sections.figures import failed_requests, group_section, populations, unavailable, uncounted
 from prony.report.sections.generators import senders_section
 from prony.report.sections.grid import detailed, grid, saturations
 from prony.report.sections.head import differences, head
 from prony.report.sections.notes import notes
-from prony.report.sections.others import others_section
 from prony.report.sections.paths import path_sections
 from prony.report.sections.processes import listeners, processes
 from prony.report.sections.rates import rates
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
-from prony.report.sections.uncounted import unavailable, uncounted
-from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
 
 

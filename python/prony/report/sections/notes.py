@@ -21,8 +21,14 @@ from prony.report.diagnoses import found_words, often_words
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words
 from prony.report.forms import count, day, duration, in_metric, signed_percent
-from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
-from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
+from prony.report.sections.checks import (
+    calibration_notes,
+    dependence_notes,
+    evidence_notes,
+    order_notes,
+    pace_notes,
+    subject_words,
+)
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.tables import cell_at
 from prony.report.text import (
