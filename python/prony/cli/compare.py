@@ -63,7 +63,7 @@ def compare(
     asked: CompareOptions,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
-    from prony.figures.change import held, parse_limit
+    from prony.figures.versus import held, parse_limit
 
     limits = tuple(read_option("--fail-if", text, parse_limit) for text in asked.fail_if or ())
     if len(others) not in (1, 2):

@@ -9,7 +9,7 @@ from prony.core.errors import UsageError
 from prony.core.units import MIB
 
 if TYPE_CHECKING:
-    from prony.figures.saved_loads import SavedLoad, SavedLoads
+    from prony.figures.load_pairs import SavedLoad, SavedLoads
     from prony.figures.versus import Versus
 
 # A load of a day has 86,400 seconds of some hundred bytes each; read as JSON it takes ten times as much.
@@ -37,7 +37,7 @@ def compared_saved_loads(first: Path, second: Path, *, force: bool) -> "Versus":
 
     *Errors*: UsageError for a file that is none, and, without ``force``, for loads that differ.
     """
-    from prony.figures.saved_loads import compare_saved_loads
+    from prony.figures.load_pairs import compare_saved_loads
 
     sides = _side(first), _side(second)
     differ = tuple(dict.fromkeys(_differences(sides)))
@@ -50,7 +50,7 @@ def compared_saved_loads(first: Path, second: Path, *, force: bool) -> "Versus":
 
 
 def _differences(sides: Sequence["SavedLoads"]) -> Iterator[str]:
-    from prony.figures.saved_loads import differing_loads
+    from prony.figures.load_pairs import differing_loads
 
     every = [load for side in sides for load in side.loads.values()]
     for one in every[1:]:
@@ -58,14 +58,14 @@ def _differences(sides: Sequence["SavedLoads"]) -> Iterator[str]:
 
 
 def _side(path: Path) -> "SavedLoads":
-    from prony.figures.saved_loads import SavedLoads
+    from prony.figures.load_pairs import SavedLoads
 
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     return SavedLoads(str(path), {str(file): _load(file) for file in files})
 
 
 def _load(file: Path) -> "SavedLoad":
-    from prony.figures.saved_loads import decode_saved_load
+    from prony.figures.load_pairs import decode_saved_load
 
     try:
         if not file.is_file():

@@ -415,7 +415,7 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
 
 
 def _condition(text: str) -> "Condition":
-    from prony.figures.load_condition import parse_load_condition
+    from prony.figures.objective import parse_load_condition
 
     return read_option("--fail-if", text, parse_load_condition)
 

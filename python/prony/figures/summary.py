@@ -14,7 +14,7 @@ from statistics import median, mode
 
 from prony.core.metrics import METRICS, Unit
 from prony.figures.accept_queue import SharedAddress, shared_addresses, starvation
-from prony.figures.account import ClassKind, Tally, kind_of, tally, together
+from prony.figures.account import QUALIFIED_ERROR_RATIO, ClassKind, Tally, is_speed, kind_of, tally, together
 from prony.figures.at_least import (
     capacity_reach,
     grows_with_load,
@@ -34,7 +34,6 @@ from prony.figures.latency import (
     load_statuses,
 )
 from prony.figures.missing import Missing, Value
-from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.figures.resources import (
     LEAST_UNSAMPLED_PERCENT,
     cpu_share,

@@ -9,10 +9,9 @@ from prony.core.metrics import PERCENTILES
 from prony.core.safe_text import escaped
 from prony.core.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 from prony.diagnosis.evidence import Affected
-from prony.figures.account import Carried, RequestClass
+from prony.figures.account import KEPT_RATE, Carried, RequestClass
 from prony.figures.latency import LatencySummary, LoadPart, nothing_measured, summary_of
-from prony.figures.load_condition import ConditionResult
-from prony.figures.rates import KEPT_RATE
+from prony.figures.objective import ConditionResult
 from prony.model.address import Wire
 from prony.model.limit import Limited
 from prony.model.recording import (

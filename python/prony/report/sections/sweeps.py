@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prony.core.metrics import METRICS
 from prony.core.units import Scale
 from prony.figures.missing import Missing
-from prony.figures.statistics.compare import Verdict
-from prony.figures.statistics.interactions import Dependent
+from prony.figures.statistics.compare import Dependent, Verdict
 from prony.figures.summary import means
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
