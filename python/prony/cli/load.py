@@ -26,9 +26,12 @@ from prony.cli.load_options import (
     PairOptions,
     ProtocolOptions,
     ResultOptions,
+    TlsOptions,
     WayOptions,
+    refuse_without_tls,
+    tls_of,
 )
-from prony.cli.load_prometheus import PrometheusFile, check_prometheus
+from prony.cli.load_progress import PrometheusFile, check_prometheus
 from prony.cli.options import (
     check_output,
     connections_of,
@@ -44,9 +47,8 @@ from prony.cli.options import (
 )
 from prony.cli.request_files import FileOptions, RequestFiles, expected_of, paths_of, request_of
 from prony.cli.talk import ending_as_signalled, say, show
-from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.core.errors import ExitCode, UsageError
-from prony.core.units import SECOND_NS, format_duration, seconds
+from prony.core.units import SECOND_NS, format_count, format_duration, seconds
 from prony.engine.target import LoadTarget, target_of
 from prony.engine.ways import Way, password_in, without_credentials
 from prony.model.address import Address
@@ -451,7 +453,6 @@ def _measured(workload: Workload, address: Address, engine: "Engine", metrics: P
 
 def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
-    from prony.cli.load_statuses import status_lines
     from prony.reading.load import read_load
     from prony.report.formats.as_json import document_json
     from prony.report.formats.csv_files import interval_log
@@ -462,7 +463,7 @@ def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: Re
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
-        for line in status_lines(recording):
+        for line in _status_lines(recording):
             show(line)
     # Last: the figures are on the screen even if the file cannot be written.
     if output.hdr_log is not None:
@@ -474,6 +475,26 @@ def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: Re
     if output.json_to is not None:
         write_output(json.dumps(document_json(reading), indent=2), output.json_to)
     return _status(reading)
+
+
+def _status_lines(recording: "Recording") -> Iterator[str]:
+    """Yield how many valid replies had which status, and that most of them lead elsewhere.
+
+    >>> from types import SimpleNamespace as Of
+    >>> by_status = Of(valid_by_status={"200": 20, "302": 1200})
+    >>> list(_status_lines(Of(account=by_status, redirected_to="/login")))[0]
+    'statuses: 200 20; 302 1,200'
+    """
+    from prony.figures.account import are_redirects
+
+    valid = recording.account.valid_by_status
+    if not valid:
+        return
+    yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
+    if are_redirects(valid):
+        where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
+        then = "--follow 3 follows them, with --expect-status 200 they are failures"
+        yield f"most replies are redirects{where}; {then}"
 
 
 def _status(reading: "LoadReading") -> int:

@@ -21,6 +21,7 @@ from prony.cli.protocol import cross_checks_of, with_length, with_protocol
 from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
+    asked_fleet,
     check_files,
     check_mix,
     check_streams,
@@ -28,13 +29,13 @@ from prony.cli.run_checks import (
     cpus_of,
     goes_on,
     is_complete,
+    reached_by,
+    shared_by,
 )
-from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
-from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
-from prony.cli.variables import again_command, check_variables, refuse_masked, variables
+from prony.cli.variables import again_command, check_variables, refuse_masked, settings_of, variables
 from prony.core.errors import ExitCode, UsageError
 from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 

@@ -27,8 +27,7 @@ from prony.cli.run_options import (
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
 from prony.cli.trying import Attempt, pairs_option, run_attempt
-from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
-from prony.cli.tune_today import Today, today_of
+from prony.cli.tune_search import DURATION, FOR_TRIALS, Today, TuneSearch, room, today_of
 from prony.cli.variables import refuse_masked, variables
 from prony.core.errors import UsageError
 from prony.core.units import seconds
