@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from prony.report.formats.schema import report_schema
+        from prony.report.formats.as_json import report_schema
 
         show(json.dumps(report_schema(), indent=2))
         raise typer.Exit

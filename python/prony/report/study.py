@@ -18,8 +18,8 @@ from prony.report.sections.grid import detailed, grid, saturations
 from prony.report.sections.head import differences, head
 from prony.report.sections.notes import notes
 from prony.report.sections.paths import path_sections
-from prony.report.sections.processes import listeners, processes
 from prony.report.sections.rates import rates
+from prony.report.sections.sandbox import listeners, processes
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
 from prony.report.text import Quote, text
