@@ -8,13 +8,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.patience import read_file
 from prony.cli.run_checks import cpus_of, placement_of
+from prony.cli.run_options import OutputOptions
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.core.errors import ArchiveError, ExitCode, HostError, SubjectError
@@ -42,24 +42,12 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The output at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`; ``full``:
-    print the whole report; ``page``: write one beside the archive.
-    """
-
-    json_to: str | None = None
-    strict: bool = False
-    full: bool = False
-    page: bool = True
-
-
 def _cpus(numbers: "Sequence[int]") -> str:
     """Return CPUs in words, such as ``CPU 0`` or ``CPUs 0, 1``."""
     return f"CPU{'s' if len(numbers) != 1 else ''} {', '.join(map(str, numbers))}"
 
 
-def run_and_report(task: "Study", ending: Ending) -> int:
+def run_and_report(task: "Study", output: OutputOptions) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
@@ -86,7 +74,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     if status and _discard_without_trials(task):
         say("interrupted before the first trial ended: no figures, no archive")
         return status
-    ended = end(task.out, ending, status)
+    ended = end(task.out, output, status)
     if status and not _is_elsewhere(task):
         say(f"interrupted; to go on, type again: `{whole_command(task.out)}`")
     return ended
@@ -108,22 +96,22 @@ def _is_elsewhere(task: "Study") -> bool:
     return task.fleet is not None and task.fleet.pipe is not None
 
 
-def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
+def end(out: Path, output: OutputOptions, status: int = ExitCode.DONE) -> int:
     """Report the study in ``out``, and return ``status``, or the status of its verdict."""
-    _report(out, ending)
-    return status or _verdict(out, ending.strict)
+    _report(out, output)
+    return status or _verdict(out, output.strict)
 
 
-def _report(out: Path, ending: Ending) -> None:
+def _report(out: Path, output: OutputOptions) -> None:
     from prony.cli.options import write_output
     from prony.cli.pages import page_beside
     from prony.cli.report import report_data, show_report
 
-    json_to = ending.json_to
-    page = page_beside(out) if ending.page else None
+    json_to = output.json_to
+    page = None if output.no_html else page_beside(out)
     if json_to != "-":
-        show_report(out, full=ending.full)
-        if ending.full:
+        show_report(out, full=output.full)
+        if output.full:
             show(f"\nArchive: {out}")
             if page is not None:
                 show(f"Page: {page}")

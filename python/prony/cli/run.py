@@ -15,9 +15,9 @@ from prony.cli.applicable import (
 )
 from prony.cli.flat import flattened
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.measure import Ending, dry_run, end, run_and_report
+from prony.cli.measure import dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
-from prony.cli.protocol import cross_checks_of, with_length, with_protocol
+from prony.cli.protocol import cross_checks_of, own_app, with_length, with_protocol
 from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
@@ -106,7 +106,6 @@ def run(
     ask.check(keeps=ask.keep_alive is not False)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
-    ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
     if what.target is not None:
         from prony.cli.run_target import run_there
 
@@ -114,13 +113,13 @@ def run(
         if not out.exists():
             return status
         # Without a valid reply the report is the reason, and `end` has the status of it.
-        return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
+        return end(out, output, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
     options = _in_folder_of_app(options)
     refuse_masked(own.env or (), ask.header or ())
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
-    return _do(study_of(options, known, requests), ending, output.show_only)
+    return _do(study_of(options, known, requests), output)
 
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
@@ -191,15 +190,15 @@ def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
     say(f"on {servers}; {cell.describe()}")
 
 
-def _do(task: "Study", ending: Ending, show_only: bool) -> int:
+def _do(task: "Study", output: OutputOptions) -> int:
     """Run a study or show it; a complete one is only reported, by a dry run without its page."""
     if task.resumes and is_complete(task.out):
         say(f"`{task.out}` is complete: no trial is left to run")
-        return end(task.out, replace(ending, page=ending.page and not show_only))
-    if show_only:
+        return end(task.out, replace(output, no_html=output.no_html or output.show_only))
+    if output.show_only:
         dry_run(task)
         return ExitCode.DONE
-    return run_and_report(task, ending)
+    return run_and_report(task, output)
 
 
 def study_of(
@@ -535,8 +534,6 @@ def _wishes(options: RunOptions, known: "Catalog", found: Found) -> "tuple[OwnAp
 
     *Errors*: UsageError for one that has no app which servers run, where there are several.
     """
-    from prony.cli.own_app import own_app
-
     first = replace(own_app(options, known, found.app, found.program), current=found.current)
     others = []
     for folder in options.own.folders[1:]:
