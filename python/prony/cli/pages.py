@@ -89,7 +89,7 @@ def write_figures(file: Path, folder: Path, *, redact: bool = False, force: bool
 
     *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
     """
-    from prony.report.page.pictures import pictures_of_study
+    from prony.report.page.study import pictures_of_study
 
     read, redaction = _read(file, redact=redact, force=force)
     write_pictures(pictures_of_study(*read), folder, redaction)

@@ -128,8 +128,7 @@ def report_several(files: Sequence[Path], asked: ReportOptions) -> None:
 def _write(found: "Across", asked: ReportOptions, redaction: "Redaction | None") -> None:
     from prony.report.formats.csv_files import write_sheets
     from prony.report.formats.sheets import over_sheets
-    from prony.report.page.pictures import pictures_of_several
-    from prony.report.page.study import page_of_several
+    from prony.report.page.study import page_of_several, pictures_of_several
 
     if asked.csv_to is not None:
         write_sheets(over_sheets(found), asked.csv_to, partial(proved, redaction=redaction))

@@ -8,7 +8,7 @@ from prony.report.across import across_sections
 from prony.report.brief import Space, brief_sections
 from prony.report.diagnoses import limits_of_each
 from prony.report.document import Command, Document, Section
-from prony.report.sections.answer import answer_section
+from prony.report.sections.answer import answer_section, rates
 from prony.report.sections.checks import cross_check, others_section
 from prony.report.sections.claims import claims, originals
 from prony.report.sections.effects import winners
@@ -18,7 +18,6 @@ from prony.report.sections.grid import detailed, grid, saturations
 from prony.report.sections.head import differences, head
 from prony.report.sections.notes import notes
 from prony.report.sections.paths import path_sections
-from prony.report.sections.rates import rates
 from prony.report.sections.sandbox import listeners, processes
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
