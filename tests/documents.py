@@ -19,7 +19,7 @@ from prony.cli.documents.servers import check_json, checks_document
 from prony.core.errors import FailureStage
 from prony.figures import noise_floor
 from prony.figures.account import RequestClass
-from prony.figures.load_condition import parse_load_condition
+from prony.figures.objective import parse_load_condition
 from prony.machine.checks import HostCheck
 from prony.model.json_codec import encode
 from prony.model.limit import Limit, LimitKind

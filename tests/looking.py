@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from prony.figures.statistics.compare import Terms, compare_family
-from prony.figures.statistics.sequential import decide
+from prony.figures.statistics.power import decide
 from prony.figures.statistics.spending import Look
 
 

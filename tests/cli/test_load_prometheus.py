@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from prony.cli.load_prometheus import PrometheusFile
+from prony.cli.load_progress import PrometheusFile
 from report.formats.test_prometheus import EVENT, read, values
 
 

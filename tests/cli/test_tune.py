@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from prony.cli.tune_search import how_to_start
-from prony.cli.tune_today import Today
+from prony.cli.tune_search import Today, how_to_start
 from prony.machine.cpus import Cpu
 from prony.report.formats.as_json import document_json
 from prony.study.assembly import command_line

@@ -8,10 +8,9 @@ from rich.console import Console
 
 from golden import build
 from prony.figures.accept_queue import Starvation, starvation
-from prony.figures.account import tally, together
+from prony.figures.account import rates_of, tally, together
 from prony.figures.latency import latency_summaries
 from prony.figures.missing import Missing
-from prony.figures.rates import rates_of
 from prony.figures.summary import figures, summarise_cell
 from prony.figures.trial_metrics import trial_metrics
 from prony.model.plan import Cell

@@ -3,10 +3,9 @@
 import pytest
 
 from cells import cell_of, measured
-from prony.figures.change import held, parse_limit
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import Terms
-from prony.figures.versus import Match, compared_loads
+from prony.figures.versus import Match, compared_loads, held, parse_limit
 
 
 @pytest.mark.parametrize(

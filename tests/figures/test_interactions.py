@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from prony.figures.statistics.compare import Terms, Verdict
-from prony.figures.statistics.interactions import Dependent, dependent, interactions
+from prony.figures.statistics.compare import Dependent, Terms, Verdict, dependent, interactions
 
 GRID = {(i, j): [f"{i}{j}"] for i, j in product(range(3), range(2))}
 

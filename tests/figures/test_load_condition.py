@@ -6,8 +6,7 @@ from math import inf
 import pytest
 
 from golden import build
-from prony.figures.load_condition import judge_condition, parse_load_condition
-from prony.figures.objective import Condition
+from prony.figures.objective import Condition, judge_condition, parse_load_condition
 from recordings import with_parts
 
 MS = 1_000_000

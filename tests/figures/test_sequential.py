@@ -12,7 +12,7 @@ import simulated
 from looking import compare_at, decide_at
 from prony.figures.statistics.compare import Terms, Verdict, compare_all
 from prony.figures.statistics.effects import dependence
-from prony.figures.statistics.sequential import Decision, decide
+from prony.figures.statistics.power import Decision, decide
 from prony.figures.statistics.spending import Look
 from prony.model.plan import Precision
 

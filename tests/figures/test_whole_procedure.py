@@ -17,7 +17,7 @@ from benches import bench
 from looking import compare_at, decide_at
 from prony.figures.statistics import compare as comparing
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict, compare, compare_family
-from prony.figures.statistics.sequential import Decision, decide
+from prony.figures.statistics.power import Decision, decide
 from prony.figures.statistics.spending import Look
 from prony.model.plan import Precision
 

@@ -19,9 +19,9 @@ from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import report_schema
 from prony.report.formats.csv_files import write_csv
 from prony.report.formats.markdown import markdown
-from prony.report.formats.schema import report_schema
 from prony.report.page.study import page_of_study
 from prony.report.study import study_report
 

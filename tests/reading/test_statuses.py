@@ -8,7 +8,7 @@ from prony.archive import open_archive
 from prony.cli.report import report_data
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
-from prony.report.formats.schema import report_schema
+from prony.report.formats.as_json import report_schema
 from prony.report.page.study import page_of_study
 from prony.report.study import study_report
 

@@ -10,8 +10,7 @@ from golden.studies import with_levels
 from prony.archive import open_archive
 from prony.core.errors import FailureStage
 from prony.core.units import MIB
-from prony.figures.statistics.compare import Terms, Verdict
-from prony.figures.statistics.interactions import Dependent
+from prony.figures.statistics.compare import Dependent, Terms, Verdict
 from prony.model.plan import Cell
 from prony.model.sandbox import SandboxChoice
 from prony.model.trial import Failed

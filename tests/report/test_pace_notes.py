@@ -14,7 +14,7 @@ from prony.reading.study import read_archive, read_over, sessions_in
 from prony.report.formats.as_json import reading_json
 from prony.report.forms import about_percent, percent
 from prony.report.sections.brief_trust import trust_lines
-from prony.report.sections.pace import pace_notes
+from prony.report.sections.checks import pace_notes
 from recordings import with_parts
 
 RISING = [600, 800, 900, 1000, 1050, 1100]

@@ -8,7 +8,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.figures.summary import estimate_mean
 from prony.reading.study import read_archive
-from prony.report.sections.processes import processes
+from prony.report.sections.sandbox import processes
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from prony.model.recording import GeneratorMachine
 from prony.reading.senders import senders
 from prony.reading.study import read_archive
 from prony.report.formats.as_json import reading_json
-from prony.report.machines import machines_section
-from prony.report.sections.generators import senders_section
+from prony.report.sections.generators import machines_section, senders_section
 from prony.report.study import study_report
 
 

@@ -9,7 +9,7 @@ from prony.archive import open_archive
 from prony.figures.accept_queue import SharedAddress
 from prony.reading.study import read_archive
 from prony.report.formats.as_json import reading_json
-from prony.report.sections.processes import listeners
+from prony.report.sections.sandbox import listeners
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from prony.diagnosis.evidence import Evidence
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import time_heading, time_rows, time_table
 from prony.report.document import Bars, Table
-from prony.report.page.charts.threads import thread_times
+from prony.report.page.charts.resources import thread_times
 from prony.report.page.scene import scene_of
 from prony.report.why import why_document
 from report.page import studies

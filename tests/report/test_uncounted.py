@@ -11,7 +11,7 @@ from prony.model.observation import LogTail
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Outcome
 from prony.reading.study import StudyResults, read_archive
 from prony.report.document import Notes, Paragraph
-from prony.report.sections.uncounted import uncounted
+from prony.report.sections.figures import uncounted
 
 Spoilt = Outcome | Fault | tuple[Outcome, Fault]
 

@@ -13,9 +13,9 @@ from math import exp, fsum, inf, log, sqrt
 from types import MappingProxyType
 
 from lab.cause import Harm
+from prony.figures.account import rates_of
 from prony.figures.latency import read_distribution
 from prony.figures.missing import Missing
-from prony.figures.rates import rates_of
 from prony.figures.resources import window_samples
 from prony.figures.statistics.effects import student_t
 from prony.figures.trial_metrics import trial_metrics

@@ -18,9 +18,8 @@ from prony.diagnosis.moved_pages import PAGES_MOVED
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.stolen_time import STOLEN
 from prony.diagnosis.unequal_work import unequal_work
-from prony.figures.account import answered
+from prony.figures.account import QUALIFIED_ERROR_RATIO, answered
 from prony.figures.missing import Missing
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
 from prony.figures.trial_metrics import reply_bytes
 from prony.model.recording import Recording
 

@@ -1,7 +1,11 @@
-"""``prony compare``: two archives, two subjects of one archive, or saved loads."""
+"""``prony compare``: two archives, two subjects of one archive, or saved loads.
 
+``prony compare`` of saved loads: a file of ``prony load --json`` a side, or a folder of them.
+"""
+
+import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.flat import flattened, option
-from prony.cli.options import write_answer, write_output
+from prony.cli.options import read_option, write_answer, write_output
 from prony.cli.pages import proved
 from prony.cli.patience import read_file, with_patience
 from prony.core.errors import ExitCode, UsageError
+from prony.core.units import MIB
 
 if TYPE_CHECKING:
-    from prony.figures.change import ChangeLimit
+    from prony.figures.load_pairs import SavedLoad, SavedLoads
     from prony.figures.summary import CellSummary
     from prony.figures.versus import Match, Versus
     from prony.reading.study import StudyResults
@@ -64,9 +69,9 @@ def compare(
     asked: CompareOptions,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
-    from prony.figures.change import held
+    from prony.figures.versus import held, parse_limit
 
-    limits = tuple(_limit(text) for text in asked.fail_if or ())
+    limits = tuple(read_option("--fail-if", text, parse_limit) for text in asked.fail_if or ())
     if len(others) not in (1, 2):
         raise UsageError(
             f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
@@ -103,7 +108,6 @@ def _write(found: "Versus", asked: CompareOptions, *, is_said: bool) -> None:
 
 def _found(file: Path, others: Sequence[str], primary: Sequence[str], *, force: bool) -> "Versus":
     """Return the comparison. ``primary``: the metrics that it is made for, where limits name any."""
-    from prony.cli.compare_loads import are_saved_loads, compared_saved_loads
 
     if len(others) == 2:
         return _subjects(file, others, primary, force=force)
@@ -117,15 +121,6 @@ def _found(file: Path, others: Sequence[str], primary: Sequence[str], *, force: 
             hint="a saved load is a file of prony load --json, or a folder of such files named *.json",
         )
     return _archives(file, Path(others[0]), primary, force=force)
-
-
-def _limit(text: str) -> "ChangeLimit":
-    from prony.figures.change import parse_limit
-
-    try:
-        return parse_limit(text)
-    except ValueError as error:
-        raise UsageError(f"`--fail-if`: {error}") from None
 
 
 def _subjects(file: Path, names: Sequence[str], primary: Sequence[str], *, force: bool) -> "Versus":
@@ -216,3 +211,73 @@ def _status(found: "Versus") -> int:
     if True in shown:
         return ExitCode.VERDICT_NEGATIVE
     return ExitCode.COULD_NOT_MEASURE if None in shown else ExitCode.DONE
+
+
+# --- saved loads ------------------------------------------------------------------------------------------
+
+
+# A load of a day has 86,400 seconds of some hundred bytes each; read as JSON it takes ten times as much.
+_MOST_BYTES = 64 * MIB
+_ARCHIVE = b"SQLite format 3\0"
+_HINT = "prony load URL --json FILE saves a load; prony compare --help has examples"
+
+
+def are_saved_loads(path: Path) -> bool:
+    """Return whether this is a folder with such files, or a file that is no archive but begins as JSON."""
+    if path.is_dir():
+        return any(path.glob("*.json"))
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_ARCHIVE))
+    except OSError:
+        return False  # what reads archives says what is wrong with it
+    return head != _ARCHIVE and head.lstrip()[:1] == b"{"
+
+
+def compared_saved_loads(first: Path, second: Path, *, force: bool) -> "Versus":
+    """Return the comparison of two sides of saved loads.
+
+    *Errors*: UsageError for a file that is none, and, without ``force``, for loads that differ.
+    """
+    from prony.figures.load_pairs import compare_saved_loads
+
+    sides = _side(first), _side(second)
+    differ = tuple(dict.fromkeys(_differing_loads(sides)))
+    if differ and not force:
+        raise UsageError(
+            f"`{first}` and `{second}` cannot be compared, because their loads differ: {'; '.join(differ)}",
+            hint="load both alike, or add --force and read the result with care",
+        )
+    return compare_saved_loads(*sides, differ)
+
+
+def _differing_loads(sides: Sequence["SavedLoads"]) -> Iterator[str]:
+    from prony.figures.load_pairs import differing_loads
+
+    every = [load for side in sides for load in side.loads.values()]
+    for one in every[1:]:
+        yield from differing_loads(every[0], one)
+
+
+def _side(path: Path) -> "SavedLoads":
+    from prony.figures.load_pairs import SavedLoads
+
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    return SavedLoads(str(path), {str(file): _load(file) for file in files})
+
+
+def _load(file: Path) -> "SavedLoad":
+    from prony.figures.load_pairs import decode_saved_load
+
+    try:
+        if not file.is_file():
+            raise ValueError("it is no file")
+        if file.stat().st_size > _MOST_BYTES:
+            raise ValueError("it is too large for one")
+        return decode_saved_load(json.loads(file.read_bytes()))
+    except OSError as error:
+        raise UsageError(f"cannot read `{file}`: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"`{file}` is no saved load: {error}", hint=_HINT) from None

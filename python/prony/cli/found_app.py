@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prony.cli.applicable import refuse_options_of_servers
-from prony.cli.own_app import own_app
+from prony.cli.protocol import own_app
 from prony.cli.run_options import AppOptions, RunOptions
 from prony.cli.talk import say
 from prony.cli.variables import variables

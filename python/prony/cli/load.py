@@ -26,9 +26,12 @@ from prony.cli.load_options import (
     PairOptions,
     ProtocolOptions,
     ResultOptions,
+    TlsOptions,
     WayOptions,
+    refuse_without_tls,
+    tls_of,
 )
-from prony.cli.load_prometheus import PrometheusFile, check_prometheus
+from prony.cli.load_progress import PrometheusFile, check_prometheus
 from prony.cli.options import (
     check_output,
     connections_of,
@@ -36,6 +39,7 @@ from prony.cli.options import (
     optional,
     pacing_of,
     rate_of,
+    read_option,
     stages_of,
     wait_of,
     write_html,
@@ -43,9 +47,8 @@ from prony.cli.options import (
 )
 from prony.cli.request_files import FileOptions, RequestFiles, expected_of, paths_of, request_of
 from prony.cli.talk import ending_as_signalled, say, show
-from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.core.errors import ExitCode, UsageError
-from prony.core.units import SECOND_NS, format_duration, seconds
+from prony.core.units import SECOND_NS, format_count, format_duration, seconds
 from prony.engine.target import LoadTarget, target_of
 from prony.engine.ways import Way, password_in, without_credentials
 from prony.model.address import Address
@@ -364,7 +367,8 @@ def _pair_window_ns(loop: Loop) -> int:
 
 
 def _engine(pace: PaceOptions) -> EngineChoice:
-    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+    threads = pace.threads or max(1, len(os.sched_getaffinity(0)) // 2)
+    return EngineChoice(threads=threads, pacing=_pacing(pace.pacing))
 
 
 def _check_outputs(output: ResultOptions) -> None:
@@ -374,15 +378,12 @@ def _check_outputs(output: ResultOptions) -> None:
     for file in files:
         check_output(str(file))
     check_prometheus(output.prometheus)
-    if output.latencies is not None and output.latencies.is_fifo() and not _is_of_shell(output.latencies):
+    named, of_shell = output.latencies, Path("/dev/fd")
+    if named is not None and named.is_fifo() and named.parent != of_shell:
         raise UsageError(
-            f"`--latencies {output.latencies}` is a pipe, and may have no reader; expected a file, or a pipe "
+            f"`--latencies {named}` is a pipe, and may have no reader; expected a file, or a pipe "
             "of the shell such as `>(gzip > latencies.csv.gz)`"
         )
-
-
-def _is_of_shell(file: Path) -> bool:
-    return file.parent == Path("/dev/fd")
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, ask: AskOptions, protocol: ProtocolOptions) -> Workload:
@@ -416,12 +417,9 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
 
 
 def _condition(text: str) -> "Condition":
-    from prony.figures.load_condition import parse_load_condition
+    from prony.figures.objective import parse_load_condition
 
-    try:
-        return parse_load_condition(text)
-    except ValueError as error:
-        raise UsageError(f"`--fail-if`: {error}") from None
+    return read_option("--fail-if", text, parse_load_condition)
 
 
 def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
@@ -455,7 +453,6 @@ def _measured(workload: Workload, address: Address, engine: "Engine", metrics: P
 
 def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
-    from prony.cli.load_statuses import status_lines
     from prony.reading.load import read_load
     from prony.report.formats.as_json import document_json
     from prony.report.formats.csv_files import interval_log
@@ -466,7 +463,7 @@ def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: Re
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
-        for line in status_lines(recording):
+        for line in _status_lines(recording):
             show(line)
     # Last: the figures are on the screen even if the file cannot be written.
     if output.hdr_log is not None:
@@ -478,6 +475,26 @@ def _shown(recording: "Recording", conditions: "Sequence[Condition]", output: Re
     if output.json_to is not None:
         write_output(json.dumps(document_json(reading), indent=2), output.json_to)
     return _status(reading)
+
+
+def _status_lines(recording: "Recording") -> Iterator[str]:
+    """Yield how many valid replies had which status, and that most of them lead elsewhere.
+
+    >>> from types import SimpleNamespace as Of
+    >>> by_status = Of(valid_by_status={"200": 20, "302": 1200})
+    >>> list(_status_lines(Of(account=by_status, redirected_to="/login")))[0]
+    'statuses: 200 20; 302 1,200'
+    """
+    from prony.figures.account import are_redirects
+
+    valid = recording.account.valid_by_status
+    if not valid:
+        return
+    yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
+    if are_redirects(valid):
+        where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
+        then = "--follow 3 follows them, with --expect-status 200 they are failures"
+        yield f"most replies are redirects{where}; {then}"
 
 
 def _status(reading: "LoadReading") -> int:
@@ -583,10 +600,6 @@ def _pacing(wish: Pacing | None) -> Pacing:
     """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
     one_cpu = len(os.sched_getaffinity(0)) == 1
     return pacing_of(wish, shares_cpus=one_cpu and wish is None)
-
-
-def _default_threads() -> int:
-    return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 # --- the line of this process in the process list, which every user of the machine can read ---------------

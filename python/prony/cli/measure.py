@@ -8,19 +8,19 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.patience import read_file
 from prony.cli.run_checks import cpus_of, placement_of
+from prony.cli.run_options import OutputOptions
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.core.errors import ArchiveError, ExitCode, HostError, SubjectError
 from prony.core.units import format_duration, seconds
 from prony.model.facts import Fingerprint, Floor
-from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.trial import Ok, TrialRole
 from prony.plan.factors import grid_words
 
 if TYPE_CHECKING:
@@ -42,24 +42,12 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The output at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`; ``full``:
-    print the whole report; ``page``: write one beside the archive.
-    """
-
-    json_to: str | None = None
-    strict: bool = False
-    full: bool = False
-    page: bool = True
-
-
 def _cpus(numbers: "Sequence[int]") -> str:
     """Return CPUs in words, such as ``CPU 0`` or ``CPUs 0, 1``."""
     return f"CPU{'s' if len(numbers) != 1 else ''} {', '.join(map(str, numbers))}"
 
 
-def run_and_report(task: "Study", ending: Ending) -> int:
+def run_and_report(task: "Study", output: OutputOptions) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
@@ -86,7 +74,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     if status and _discard_without_trials(task):
         say("interrupted before the first trial ended: no figures, no archive")
         return status
-    ended = end(task.out, ending, status)
+    ended = end(task.out, output, status)
     if status and not _is_elsewhere(task):
         say(f"interrupted; to go on, type again: `{whole_command(task.out)}`")
     return ended
@@ -108,22 +96,22 @@ def _is_elsewhere(task: "Study") -> bool:
     return task.fleet is not None and task.fleet.pipe is not None
 
 
-def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
+def end(out: Path, output: OutputOptions, status: int = ExitCode.DONE) -> int:
     """Report the study in ``out``, and return ``status``, or the status of its verdict."""
-    _report(out, ending)
-    return status or _verdict(out, ending.strict)
+    _report(out, output)
+    return status or _verdict(out, output.strict)
 
 
-def _report(out: Path, ending: Ending) -> None:
+def _report(out: Path, output: OutputOptions) -> None:
     from prony.cli.options import write_output
     from prony.cli.pages import page_beside
     from prony.cli.report import report_data, show_report
 
-    json_to = ending.json_to
-    page = page_beside(out) if ending.page else None
+    json_to = output.json_to
+    page = None if output.no_html else page_beside(out)
     if json_to != "-":
-        show_report(out, full=ending.full)
-        if ending.full:
+        show_report(out, full=output.full)
+        if output.full:
             show(f"\nArchive: {out}")
             if page is not None:
                 show(f"Page: {page}")
@@ -158,7 +146,7 @@ def _verdict(out: Path, strict: bool) -> int:
     missing = any(records[one.name].unavailable for one in plan.subjects() if one.name in records)
     measured = any(replies for _, replies in ends)
     passed = _all_confirmed(out) if plan.design.find_rate else all(is_ok for is_ok, _ in ends)
-    qualified = plan.design.find_rate or _has_qualified(out)
+    qualified = plan.design.find_rate or any(cell.unqualified is None for cell in read_file(out).cells)
     if measured and (not strict or (passed and qualified and not missing)):
         return ExitCode.DONE
     return ExitCode.COULD_NOT_MEASURE
@@ -176,7 +164,8 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
         if trial.role in (TrialRole.SUBJECT, TrialRole.FIND_RATE):
             is_ok = isinstance(trial.outcome, Ok)
             counts = is_ok or disturbed_reach(trial) is not None
-            last[trial.cell_id, trial.block] = is_ok, _valid_replies(trial) if counts else 0
+            replies = trial.recording.account.ok if trial.recording and counts else 0
+            last[trial.cell_id, trial.block] = is_ok, replies
     return list(last.values())
 
 
@@ -186,14 +175,6 @@ def _all_confirmed(out: Path) -> bool:
     with open_archive(out) as archive:
         found = archive.runs()[-1].facts.found_rates
     return all(one.rate_per_s is not None and 2 * one.met > one.of + one.unknown for one in found)
-
-
-def _valid_replies(trial: "Trial") -> int:
-    return trial.recording.account.ok if trial.recording else 0
-
-
-def _has_qualified(out: Path) -> bool:
-    return any(cell.unqualified is None for cell in read_file(out).cells)
 
 
 def dry_run(task: "Study") -> None:

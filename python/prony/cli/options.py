@@ -106,7 +106,8 @@ MAX_SEED = 2**63 - 1
 MAX_THREADS = 1024
 
 
-def _parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
+def read_option(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
+    """Return what a text says; UsageError names the option."""
     try:
         return parse(text)
     except ValueError as error:
@@ -137,7 +138,7 @@ def duration_of(option: str, text: str) -> int:
 
 def wait_of(option: str, text: str) -> int:
     """Return nanoseconds, perhaps zero; UsageError names the option."""
-    value = _parsed(option, text, parse_duration)
+    value = read_option(option, text, parse_duration)
     if value > DAY_NS:
         raise UsageError(f"`{option} {text}`: expected at most a day, such as `24h`")
     return value
@@ -145,7 +146,7 @@ def wait_of(option: str, text: str) -> int:
 
 def rate_of(option: str, text: str) -> float:
     """Return requests per second; UsageError names the option."""
-    value = _parsed(option, text, parse_rate)
+    value = read_option(option, text, parse_rate)
     if value > MAX_RATE_PER_S:
         raise UsageError(f"`{option} {text}`: expected at most {MAX_RATE_PER_S:,.0f} requests per second")
     return value

@@ -89,7 +89,7 @@ def write_figures(file: Path, folder: Path, *, redact: bool = False, force: bool
 
     *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
     """
-    from prony.report.page.pictures import pictures_of_study
+    from prony.report.page.study import pictures_of_study
 
     read, redaction = _read(file, redact=redact, force=force)
     write_pictures(pictures_of_study(*read), folder, redaction)
@@ -112,7 +112,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
     from prony.report.formats.csv_files import new_folder
-    from prony.report.page.site import index_entry, index_page
+    from prony.report.page.study import index_entry, index_page
 
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:

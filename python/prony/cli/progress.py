@@ -11,8 +11,7 @@ from typing import Self
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_progress import LiveLine, progress_bar
 from prony.core.units import format_count, format_rate
-from prony.figures.account import Tally, tally
-from prony.figures.rates import rates_of
+from prony.figures.account import Tally, rates_of, tally
 from prony.figures.validity import disturbed_reach
 from prony.model.json_codec import Json
 from prony.model.plan import Cell

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from prony.cli.flat import flattened, option
-from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
+from prony.cli.options import MAX_THREADS, duration_of, optional, read_option, wait_of
 from prony.cli.talk import say, show
 from prony.core.errors import ExitCode, UsageError
 from prony.core.units import parse_bytes
@@ -71,7 +71,7 @@ def reference(asked: ReferenceOptions) -> int:
         "port": asked.port,
         "threads": asked.threads,
         "framing": asked.framing,
-        "body_bytes": _size(asked.body),
+        "body_bytes": read_option("--body", asked.body, parse_bytes),
         "delay": _delay(asked.delay, asked.distribution),
         "work_ns": wait_of("--work", asked.work),
         "error_every": asked.error_every,
@@ -102,13 +102,6 @@ def _serve(config: Json) -> None:
         show(json.dumps(json.loads(server.counts()), indent=2))
 
 
-def _size(text: str) -> int:
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise UsageError(f"`--body`: {error}") from None
-
-
 def _delay(text: str, distribution: DelayKind) -> Json:
     delay_ns = wait_of("--delay", text)
     if distribution is DelayKind.EXPONENTIAL:
@@ -132,10 +125,8 @@ def _text(option: str, file: Path) -> str:
 
 
 def _stall(after: str | None, length: str | None) -> Json | None:
-    after_ns, for_ns = (
-        optional(wait_of, "--stall-after", after),
-        optional(duration_of, "--stall-for", length),
-    )
+    after_ns = optional(wait_of, "--stall-after", after)
+    for_ns = optional(duration_of, "--stall-for", length)
     if (after_ns is None) != (for_ns is None):
         raise UsageError("`--stall-after` and `--stall-for` only work together")
     return None if after_ns is None else {"after_ns": after_ns, "for_ns": for_ns}

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from prony.report.formats.schema import report_schema
+        from prony.report.formats.as_json import report_schema
 
         show(json.dumps(report_schema(), indent=2))
         raise typer.Exit
@@ -128,8 +128,7 @@ def report_several(files: Sequence[Path], asked: ReportOptions) -> None:
 def _write(found: "Across", asked: ReportOptions, redaction: "Redaction | None") -> None:
     from prony.report.formats.csv_files import write_sheets
     from prony.report.formats.sheets import over_sheets
-    from prony.report.page.pictures import pictures_of_several
-    from prony.report.page.several import page_of_several
+    from prony.report.page.study import page_of_several, pictures_of_several
 
     if asked.csv_to is not None:
         write_sheets(over_sheets(found), asked.csv_to, partial(proved, redaction=redaction))

@@ -11,12 +11,13 @@ from prony.cli.applicable import given, refuse_options_of_another_run, refuse_op
 from prony.cli.flat import flattened
 from prony.cli.found_app import Found, found_app, in_folder_of_app, wishes_of
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.measure import Ending, dry_run, end, run_and_report
+from prony.cli.measure import dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
 from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
+    asked_fleet,
     check_files,
     check_mix,
     check_streams,
@@ -24,14 +25,14 @@ from prony.cli.run_checks import (
     cpus_of,
     goes_on,
     is_complete,
+    reached_by,
+    shared_by,
 )
-from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
-from prony.cli.settings_option import settings_of
 from prony.cli.study_apps import AskedStudy, asked_study
 from prony.cli.talk import say
-from prony.cli.variables import again_command, check_variables, refuse_masked
+from prony.cli.variables import again_command, check_variables, refuse_masked, settings_of
 from prony.core.errors import ExitCode, UsageError
 from prony.plan.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
@@ -101,7 +102,6 @@ def run(
     ask.check(keeps=ask.keep_alive is not False)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
-    ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
     if what.target is not None:
         from prony.cli.run_target import run_there
 
@@ -109,13 +109,13 @@ def run(
         if not out.exists():
             return status
         # Without a valid reply the report is the reason, and `end` has the status of it.
-        return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
+        return end(out, output, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
     options = in_folder_of_app(options)
     refuse_masked(own.env or (), ask.header or ())
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
-    return _do(study_of(options, known, requests), ending, output.show_only)
+    return _do(study_of(options, known, requests), output)
 
 
 def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
@@ -131,15 +131,15 @@ def _show_found(options: RunOptions, plan: "Plan", found: Found) -> None:
     say(f"on {servers}; {cell.describe()}")
 
 
-def _do(task: "Study", ending: Ending, show_only: bool) -> int:
+def _do(task: "Study", output: OutputOptions) -> int:
     """Run a study or show it; a complete one is only reported, by a dry run without its page."""
     if task.resumes and is_complete(task.out):
         say(f"`{task.out}` is complete: no trial is left to run")
-        return end(task.out, replace(ending, page=ending.page and not show_only))
-    if show_only:
+        return end(task.out, replace(output, no_html=output.no_html or output.show_only))
+    if output.show_only:
         dry_run(task)
         return ExitCode.DONE
-    return run_and_report(task, ending)
+    return run_and_report(task, output)
 
 
 def study_of(

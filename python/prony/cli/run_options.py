@@ -5,7 +5,7 @@ Null stands for an option that was not typed. The sandbox's are in `prony.cli.sa
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -280,12 +280,12 @@ class RunOptions:
     """All options. ``typed``: those that were typed, by parameter, as spelt."""
 
     typed: Mapping[str, str]
-    study: str | None
-    what: WhatOptions
-    own: AppOptions
-    load: LoadOptions
-    ask: AskOptions
-    check: CheckOptions
-    sure: SureOptions
-    sandbox: SandboxOptions
-    output: OutputOptions
+    study: str | None = None
+    what: WhatOptions = field(default_factory=WhatOptions)
+    own: AppOptions = field(default_factory=AppOptions)
+    load: LoadOptions = field(default_factory=LoadOptions)
+    ask: AskOptions = field(default_factory=AskOptions)
+    check: CheckOptions = field(default_factory=CheckOptions)
+    sure: SureOptions = field(default_factory=SureOptions)
+    sandbox: SandboxOptions = field(default_factory=SandboxOptions)
+    output: OutputOptions = field(default_factory=OutputOptions)

@@ -158,7 +158,8 @@ class _There:
 
     def run(self, target: TargetHost, asked: StudyThere, packed: bytes) -> int:
         listen = self._greeted(target)
-        self._taken = _ports_of_others() if listen in _own_addresses() else frozenset()
+        own = {"127.0.0.1", "::1", *_addresses(socket.gethostname())}
+        self._taken = _ports_of_others() if listen in own else frozenset()
         order = {"words": asked.words, "variables": dict(asked.variables or {}), "listen": target.listen}
         self._say({**order, "bytes": len(packed)}, packed)
         is_interrupted = False
@@ -318,10 +319,6 @@ class _Load:
         self._answer({"load": self.number, **message})
 
 
-def _own_addresses() -> set[str]:
-    return {"127.0.0.1", "::1", *_addresses(socket.gethostname())}
-
-
 def _ports_of_others() -> frozenset[int]:
     """Return the ports of this machine at which programs listen already: none is a server of the study."""
     try:
@@ -390,8 +387,9 @@ def run_there(context: "typer.Context", options: "RunOptions", known: "Catalog")
     folder = options.own.folder if is_own else None
     file = Path(options.study) if options.study and options.study.endswith(".toml") else None
     _check_files(context, options, folder)
+    variables = [word for pair in options.own.env or () for word in ("--env", pair)]
     asked = StudyThere(
-        words=[*_study(options, file), *typed_words(context, _STAYS), *_variables(options)],
+        words=[*_study(options, file), *typed_words(context, _STAYS), *variables],
         out=_archive(options),
         folder=folder,
         file=file,
@@ -410,10 +408,6 @@ def _study(options: "RunOptions", file: Path | None) -> list[str]:
             hint="send the app's folder: prony run --app module:attribute --target ...",
         )
     return [file.name] if file else [options.study] if options.study else []
-
-
-def _variables(options: "RunOptions") -> list[str]:
-    return [word for pair in options.own.env or () for word in ("--env", pair)]
 
 
 def _passed(options: "RunOptions") -> list[str]:

@@ -60,7 +60,7 @@ def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> st
 def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "Deployment":
     from prony.catalog.launch.commands import Deployment
     from prony.catalog.schema.loader import check_taken
-    from prony.cli.settings_option import single_settings_of
+    from prony.cli.variables import single_settings_of
     from prony.study.assembly import command_line
 
     entry, variant = known.find(server)
@@ -327,7 +327,7 @@ def _check(known: "Catalog", names: tuple[str, ...], asked: ServersOptions) -> i
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, asked: ServersOptions) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
-    from prony.cli.settings_option import single_settings_of
+    from prony.cli.variables import single_settings_of
 
     if len(names) != 1:
         raise UsageError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prony.cli.found_app import Found, found_app, in_folder_of_app
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.own_app import own_app
+from prony.cli.protocol import own_app
 from prony.cli.run_checks import check_files
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions

@@ -151,7 +151,7 @@ def lost_after(before: "Mapping[int, Figures]", after: "Mapping[int, Figures]") 
     """Return the share of requests without a valid reply after the change; None where it is no more than
     before, or 0.1 %.
     """
-    from prony.figures.rates import QUALIFIED_ERROR_RATIO
+    from prony.figures.account import QUALIFIED_ERROR_RATIO
 
     own, its = (
         fmean([row["error_ratio"] for row in blocks.values() if "error_ratio" in row] or [0.0])

@@ -13,7 +13,7 @@ from prony.cli.applicable import given
 from prony.cli.flat import flattened, option
 from prony.cli.found_app import Found, found_app, with_file
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.options import check_output, duration_of, timeout_option
+from prony.cli.options import check_output, duration_of, read_option, timeout_option
 from prony.cli.request_files import FileOptions, RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_checks import cpus_of
@@ -23,14 +23,12 @@ from prony.cli.run_options import (
     OutputOptions,
     RunOptions,
     SureOptions,
-    WhatOptions,
     ready_timeout_option,
 )
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
 from prony.cli.trying import Attempt, pairs_option, run_attempt
-from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
-from prony.cli.tune_today import Today, today_of
+from prony.cli.tune_search import DURATION, FOR_TRIALS, Today, TuneSearch, room, today_of
 from prony.cli.variables import refuse_masked, variables
 from prony.core.errors import UsageError
 from prony.core.units import seconds
@@ -356,12 +354,9 @@ def _conditions(text: str) -> "tuple[Condition, ...]":
     from prony.figures.objective import parse_objective
 
     usual = parse_objective(_USUAL_SLO).conditions
-    try:
-        found = parse_objective(text).conditions
-        is_said = any(name in ("error_ratio", "success_ratio") for one in found for name in one.metrics)
-        return found if is_said else (*found, *usual)
-    except ValueError as error:
-        raise UsageError(f"`--slo`: {error}") from None
+    found = read_option("--slo", text, parse_objective).conditions
+    is_said = any(name in ("error_ratio", "success_ratio") for one in found for name in one.metrics)
+    return found if is_said else (*found, *usual)
 
 
 def _today(own: AppOptions, found: Found, known: "Catalog") -> Today:
@@ -426,12 +421,8 @@ def _as_run(
     own_load["connections"] = load.connections or usual
     return RunOptions(
         typed=typed,
-        study=None,
-        what=WhatOptions(),
         own=own,
         load=LoadOptions(**own_load),
-        ask=AskOptions(),
-        check=CheckOptions(),
         sure=SureOptions(repeats=2, pilot="0s", no_calibration=True, seed=wanted.seed),
         sandbox=replace(sandbox, share_cpus=sandbox.share_cpus or _needs_all(sandbox.cpu_quota)),
         output=OutputOptions(show_only=True),

@@ -13,7 +13,6 @@ from prony.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell
-    from prony.reading.study import StudyResults
 
 EPILOG = """\
 Examples:
@@ -52,12 +51,9 @@ def why(
 
 @with_patience
 def _found(file: Path, subject: str | None) -> "tuple[LimitedCell, ...]":
-    return _limited(read_file(file), subject)
-
-
-def _limited(reading: "StudyResults", subject: str | None) -> "tuple[LimitedCell, ...]":
     from prony.reading.limits import limited_cells
 
+    reading = read_file(file)
     if subject is None:
         return limited_cells(reading)
     names = list(dict.fromkeys(cell.name for cell in reading.cells))

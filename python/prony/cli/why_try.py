@@ -7,7 +7,7 @@ load: server, app and setting are the catalogue's, and an app of the user's own 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from prony.cli.load_options import AskOptions, CheckOptions
+from prony.cli.load_options import AskOptions
 from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_checks import cpus_of
@@ -42,7 +42,7 @@ def try_cause(found: "Sequence[LimitedCell]", again: "WhyOptions") -> int:
     known = load_catalog(())
     one = _one(found)
     cause = one.diagnosis.cause.finding if one.diagnosis and one.diagnosis.cause else None
-    cell = one.group.cells[_place(one)].cell
+    cell = next(cell.cell for cell in one.group.cells if cell.name == one.name)
     if cause is None or cause.knob is None or cell.subject.server not in known.servers:
         return _cannot(one, cause)
     server, key = cause.knob.entry, cause.knob.setting
@@ -66,10 +66,6 @@ def _one(found: "Sequence[LimitedCell]") -> "LimitedCell":
         f"`--try` takes one subject under one load; found {names}",
         hint="name a subject of a study with one load",
     )
-
-
-def _place(one: "LimitedCell") -> int:
-    return next(k for k, cell in enumerate(one.group.cells) if cell.name == one.name)
 
 
 def _cannot(one: "LimitedCell", cause: "Finding | None") -> int:
@@ -119,10 +115,8 @@ def _as_run(cell: "Cell", known: "Catalog", again: "WhyOptions") -> RunOptions:
     """Return the options of a study of the same subject under the same load, as somebody would type them."""
     subject, load = cell.subject, _load(cell.workload)
     name = _app(subject, known, again)
-    typed = {"path": "--path", "method": "--method"}
     return RunOptions(
-        typed=typed,
-        study=None,
+        typed={"path": "--path", "method": "--method"},
         what=WhatOptions(settings=list(_settings(subject, known))),
         own=AppOptions(
             app=name,
@@ -132,7 +126,6 @@ def _as_run(cell: "Cell", known: "Catalog", again: "WhyOptions") -> RunOptions:
         ),
         load=load,
         ask=_ask(cell.workload),
-        check=CheckOptions(),
         sure=SureOptions(repeats=again.pairs, pilot="0s", no_calibration=True),
         sandbox=_sandbox(cell),
         output=OutputOptions(show_only=True),

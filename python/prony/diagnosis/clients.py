@@ -4,8 +4,8 @@ A symptom of the server is certain to be the limit only where somebody went with
 """
 
 from prony.figures.accept_queue import starvation
+from prony.figures.account import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.figures.latency import read_distribution
-from prony.figures.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial
 

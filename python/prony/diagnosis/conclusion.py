@@ -27,7 +27,7 @@ from prony.diagnosis.shared import FULL_CPU, LONGER_QUEUE
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.tracking_full import TRACKING_FULL
-from prony.figures.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
+from prony.figures.account import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.shown import shown
 
 # Of the CPUs' time: beyond doubt.

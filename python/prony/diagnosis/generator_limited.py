@@ -6,7 +6,7 @@
 from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
-from prony.figures.rates import keeps_rate
+from prony.figures.account import keeps_rate
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.recording import Recording
 

@@ -7,7 +7,7 @@ of a CPU was full (net.core.netdev_max_backlog).
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 
 RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
 PACKETS_DROPPED = Symptom(

@@ -7,7 +7,7 @@ The page was never made; what was measured is how quickly a request is refused.
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 
 CHANGE_REQUEST = Advice(
     "change the request",

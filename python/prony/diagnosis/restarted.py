@@ -13,7 +13,7 @@ from prony.diagnosis.forks import forks_for_each
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import Turnover, turnover
 from prony.figures.validity import subject_cpu_ns
 from prony.model.recording import Recording

@@ -11,7 +11,7 @@ from prony.diagnosis.clients import in_flight
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import turnover
 
 READ_LOG_FOR_ERRORS = Advice("read its log for errors", "read its log, and ask for such a page by hand")

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from math import fsum, inf, log, log1p
 
 from prony.core.metrics import METRICS, Better
+from prony.figures.account import is_speed
 from prony.figures.at_least import Bounded, heeded
 from prony.figures.by_session import is_failed
 from prony.figures.missing import Missing, Value
-from prony.figures.rates import is_speed
 from prony.figures.statistics.all_pairs import Pair
 from prony.figures.statistics.compare import (
     LEAST_BLOCKS,

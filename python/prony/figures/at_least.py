@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from prony.core.metrics import METRICS, Better
-from prony.figures.rates import is_speed
+from prony.figures.account import is_speed
 from prony.figures.statistics.compare import NO_VERDICT, Comparison, Verdict
 from prony.model.limit import Limit, Limited, LimitKind
 

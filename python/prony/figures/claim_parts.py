@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from prony.core.metrics import METRICS
 from prony.core.units import format_percent
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.at_least import Open
 from prony.figures.claim_needs import Lack
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.figures.statistics.effects import dependence, paired, ratio_of
 from prony.model.claims import Claim, ClaimKind

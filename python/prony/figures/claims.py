@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from prony.core.metrics import METRICS, Better
 from prony.core.units import format_percent
-from prony.figures.account import ending_named
+from prony.figures.account import QUALIFIED_ERROR_RATIO, ending_named, is_speed
 from prony.figures.answer import hidden_by, is_frail
 from prony.figures.at_least import Bounded, Open, ends_of, is_pace, open_end
 from prony.figures.by_session import judged_in_common
@@ -49,7 +49,6 @@ from prony.figures.claim_parts import (
 )
 from prony.figures.generator import is_at_ceiling
 from prony.figures.missing import Missing
-from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict, few_sessions
 from prony.figures.statistics.failure_rates import Failures, clopper_pearson, compare_in_blocks
 from prony.figures.summary import NOT_STEADY, CellSummary, TrialFigures

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prony.core.metrics import PERCENTILES
-from prony.figures.load_condition import ConditionResult, judge_condition
-from prony.figures.objective import Objective
+from prony.figures.objective import ConditionResult, Objective, judge_condition
 from prony.figures.trial_metrics import trial_metrics
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, Unmet
 from prony.model.limit import Limit

@@ -18,6 +18,7 @@ _NO_TLS = Missing("there was no TLS")
 _NONE = Missing("there was no such handshake")
 _FEW = Missing("fewer than 10 handshakes lie above it")
 _SHOWN = {"p50": "50", "p99": "99"}
+_NAMED = ("protocols", "ciphers", "groups", "keys", "alpn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,8 @@ def agreed_in(recording: Recording | None) -> Agreed | None:
     found = recording.tls if recording else None
     if found is None:
         return None if asked is None else Agreed((), (), (), (), (), asked.resumption)
-    return Agreed(
-        protocols=_names(found.protocols),
-        ciphers=_names(found.ciphers),
-        groups=_names(found.groups),
-        keys=_names(found.keys),
-        alpn=_names(found.alpn),
-        resumption=asked.resumption if asked else None,
-    )
+    names = {name: _names(getattr(found, name)) for name in _NAMED}
+    return Agreed(**names, resumption=asked.resumption if asked else None)
 
 
 def _asked(recording: Recording) -> Tls | None:
@@ -84,24 +79,15 @@ def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(name for name in counts if name != "none"))
 
 
-def agreed_by_all(found: Iterable[Agreed | None]) -> Agreed | None:
+def agreed_by_all(each: Iterable[Agreed | None]) -> Agreed | None:
     """Return what several trials agreed on, together; None: none had TLS."""
-    known = [one for one in found if one is not None]
+    known = [one for one in each if one is not None]
     if not known:
         return None
     resumption = {one.resumption for one in known}
-    return Agreed(
-        protocols=_together(one.protocols for one in known),
-        ciphers=_together(one.ciphers for one in known),
-        groups=_together(one.groups for one in known),
-        keys=_together(one.keys for one in known),
-        alpn=_together(one.alpn for one in known),
-        resumption=resumption.pop() if len(resumption) == 1 else None,
-    )
-
-
-def _together(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(sorted({name for each in names for name in each}))
+    names = {kind: {name for one in known for name in getattr(one, kind)} for kind in _NAMED}
+    together = {kind: tuple(sorted(found)) for kind, found in names.items()}
+    return Agreed(**together, resumption=resumption.pop() if len(resumption) == 1 else None)
 
 
 def handshake_metrics(recording: Recording) -> dict[str, Value]:

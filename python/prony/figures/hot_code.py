@@ -52,32 +52,12 @@ _GO_COLLECTOR = frozenset(("runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime
 # *Source*: Go, folders below src; an app's package has a dot in its first part, or is named by its module.
 _GO_STANDARD = frozenset(
     (
-        *(
-            "archive",
-            "bufio",
-            "bytes",
-            "cmp",
-            "compress",
-            "container",
-            "context",
-            "crypto",
-            "database",
-            "debug",
-        ),
+        *("archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto"),
+        *("database", "debug"),
         *("embed", "encoding", "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index"),
         *("internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect"),
-        *(
-            "regexp",
-            "runtime",
-            "slices",
-            "sort",
-            "strconv",
-            "strings",
-            "structs",
-            "sync",
-            "syscall",
-            "testing",
-        ),
+        *("regexp", "runtime", "slices", "sort", "strconv", "strings", "structs", "sync", "syscall"),
+        *("testing",),
         *("text", "time", "unicode", "unique", "unsafe", "vendor", "weak"),
     )
 )

@@ -20,8 +20,8 @@ from math import ceil, fsum, log, sqrt
 from random import Random
 
 from prony.core.metrics import Better
+from prony.figures.account import is_speed
 from prony.figures.answer import block_logs, criterion, ranking
-from prony.figures.rates import is_speed
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict, compare
 from prony.figures.statistics.effects import ratio_of
 from prony.figures.statistics.failure_rates import clopper_pearson

@@ -10,7 +10,7 @@ from math import log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 from prony.core.units import SECOND_NS
-from prony.figures.rates import rates_of
+from prony.figures.account import rates_of
 from prony.figures.statistics.effects import change_of, ratio_of, student_t
 from prony.model.observation import Slice
 from prony.model.recording import Recording

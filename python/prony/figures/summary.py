@@ -14,7 +14,7 @@ from statistics import median, mode
 
 from prony.core.metrics import METRICS, Unit
 from prony.figures.accept_queue import SharedAddress, shared_addresses, starvation
-from prony.figures.account import ClassKind, Tally, kind_of, tally, together
+from prony.figures.account import QUALIFIED_ERROR_RATIO, ClassKind, Tally, is_speed, kind_of, tally, together
 from prony.figures.at_least import (
     capacity_reach,
     grows_with_load,
@@ -34,7 +34,6 @@ from prony.figures.latency import (
     load_statuses,
 )
 from prony.figures.missing import Missing, Value
-from prony.figures.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.figures.resources import (
     LEAST_UNSAMPLED_PERCENT,
     cpu_share,
@@ -421,11 +420,8 @@ def _rate_reach(trial: Trial, metrics: Mapping[str, Value], others: float) -> fl
     """Return the factor by which a trial's throughput may have been higher: a generator on the server's CPUs
     made each request cost more, and what ``others`` hid is no more than the CPUs that it can use had left.
     """
-    shared, cpus, used = (
-        share_reach(generator_share(trial)),
-        _usable_cpus(trial, metrics),
-        metrics["cpu_percent"],
-    )
+    shared, used = share_reach(generator_share(trial)), metrics["cpu_percent"]
+    cpus = _usable_cpus(trial, metrics)
     if shared is None or cpus is None or isinstance(used, Missing):
         return others * (shared or inf)
     dearer = dearer_ns(trial) / max(1, window_length_ns(window_samples(trial.samples)))

@@ -7,7 +7,7 @@ from math import fsum
 from prony.core.metrics import METRICS, PERCENTILES
 from prony.core.units import SECOND_NS
 from prony.figures.accept_queue import accept_queue_metrics
-from prony.figures.account import answered, tally
+from prony.figures.account import answered, rates_of, tally
 from prony.figures.generator import connection_metrics, generator_metrics, missing_reason, reported_service
 from prony.figures.handshakes import handshake_metrics
 from prony.figures.latency import (
@@ -18,7 +18,6 @@ from prony.figures.latency import (
     summarise,
 )
 from prony.figures.missing import Missing, Value
-from prony.figures.rates import rates_of
 from prony.figures.resources import (
     LEAST_UNSAMPLED_PERCENT,
     cpu_share,

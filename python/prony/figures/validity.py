@@ -14,7 +14,6 @@ machine.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import overload
 
 from prony.core.errors import FailureStage
 from prony.core.units import MILLISECOND_NS, seconds
@@ -134,12 +133,8 @@ def _left(count: int) -> str | None:
     return f"it left {count} {processes} could not be killed and may still run"
 
 
-@overload
-def _joined(first: str, also: str | None) -> str: ...
-@overload
-def _joined(first: str | None, also: str | None) -> str | None: ...
-def _joined(first: str | None, also: str | None) -> str | None:
-    return "; ".join(filter(None, (first, also))) or None
+def _joined(*words: str | None) -> str:
+    return "; ".join(filter(None, words))
 
 
 # --- disturbances of a trial by its machine ---------------------------------------------------------------

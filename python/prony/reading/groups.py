@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from prony.core.metrics import METRICS, Better
 from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.unequal_work import ALIKE, unequal_work
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.figures.by_session import in_sessions
 from prony.figures.drift import Stall, stalled
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
 from prony.figures.rounds import Levels, apart, levels
 from prony.figures.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.figures.statistics.compare import Terms

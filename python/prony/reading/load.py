@@ -7,7 +7,7 @@ from math import exp, log
 
 from prony.archive.codec import masked_load, masked_target
 from prony.core.units import seconds
-from prony.figures.account import Carried, RequestClass, Tally, tally
+from prony.figures.account import Carried, RequestClass, Tally, keeps_rate, rates_of, tally
 from prony.figures.latency import (
     EMPTY,
     LatencySummary,
@@ -24,9 +24,7 @@ from prony.figures.latency import (
     summarise,
     summary_of,
 )
-from prony.figures.load_condition import ConditionResult, judge_condition
-from prony.figures.objective import Condition
-from prony.figures.rates import keeps_rate, rates_of
+from prony.figures.objective import Condition, ConditionResult, judge_condition
 from prony.model.json_codec import INLINE, at
 from prony.model.limit import Limited
 from prony.model.recording import ErrorSample, Recording, StageFigures, Target

@@ -10,8 +10,17 @@ from math import prod
 
 from prony.core.metrics import Better
 from prony.figures.answer import Ranking, bounded_by, criterion, is_frail, log_values, ranked_cells
-from prony.figures.statistics.compare import LEAST_BLOCKS, NO_VERDICT, Comparison, Terms, Verdict
-from prony.figures.statistics.interactions import Dependent, Place, dependent, interactions
+from prony.figures.statistics.compare import (
+    LEAST_BLOCKS,
+    NO_VERDICT,
+    Comparison,
+    Dependent,
+    Place,
+    Terms,
+    Verdict,
+    dependent,
+    interactions,
+)
 from prony.figures.summary import CellSummary
 from prony.model.json_codec import at
 from prony.model.plan import Cell

@@ -31,15 +31,16 @@ from prony.report.sections.answer import (
     is_limited,
     leader_words,
     limited_ties,
+    rate_answers,
+    rates,
     unranked_words,
     without_leader,
 )
 from prony.report.sections.brief_table import brief_table, has_table, shared_app
 from prony.report.sections.brief_trust import trust_lines
+from prony.report.sections.checks import again_blocks
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
-from prony.report.sections.others import again_blocks
-from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
 from prony.report.sections.tls import agreed_in_all
 from prony.report.tables import kind_words

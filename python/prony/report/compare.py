@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from prony.core.metrics import METRICS, Better
 from prony.figures.statistics.compare import HELD_BACK, NO_VERDICT, Verdict
-from prony.figures.statistics.failure_rates import FailureComparison, Failures
+from prony.figures.statistics.failure_rates import FailureComparison
 from prony.figures.versus import (
     ComparedFigure,
     ComparedLoad,
     Family,
     LimitResult,
-    SideTotals,
     Versus,
     Windows,
 )
@@ -87,7 +86,10 @@ def _of_loads(found: Versus) -> Iterator[Block]:
             words = "{}: the generator may have been the limit in {}: differences may be hidden."
             yield Paragraph(text(words, Name(name), limited), Tone.WARNING)
         if side.errors:
-            yield Paragraph(_errors(name, side, at), Tone.BAD)
+            errors = Figure(side.errors, count, at + pointer("errors"))
+            requests = counted(Figure(side.requests, count, at + pointer("requests")), "request")
+            words = "{}: {} of {} were not answered as expected."
+            yield Paragraph(text(words, Name(name), errors, requests), Tone.BAD)
 
 
 def _interrupted(windows: Windows) -> Text:
@@ -100,15 +102,6 @@ def _interrupted(windows: Windows) -> Text:
     )
 
 
-def _errors(name: str, side: SideTotals, at: str) -> Text:
-    return text(
-        "{}: {} of {} were not answered as expected.",
-        Name(name),
-        Figure(side.errors, count, at + pointer("errors")),
-        counted(Figure(side.requests, count, at + pointer("requests")), "request"),
-    )
-
-
 def _alike(found: Versus, windows: Windows) -> Iterator[Text]:
     """Yield how much wider the interval is that decides, because pairs may resemble their neighbours."""
     deciding = found.loads[0].deciding
@@ -117,10 +110,8 @@ def _alike(found: Versus, windows: Windows) -> Iterator[Text]:
         return
     at = pointer("windows", "resemblance", deciding[0])
     parts = each_of(alike, at, digits(1), "correlation", "most", "widening")
-    words = (
-        "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times as"
-    )
-    yield text(f"{words} wide.", Name(METRICS[deciding[0]].title), *parts)
+    words = "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times"
+    yield text(f"{words} as wide.", Name(METRICS[deciding[0]].title), *parts)
 
 
 # --- what is shown ----------------------------------------------------------------------------------------
@@ -194,7 +185,8 @@ def _row(name: str, one: ComparedFigure, at: str) -> tuple[Entry, ...]:
 
 def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragraph:
     first, second = (
-        _of(one, at + pointer(side)) for side, one in (("first", found.first), ("second", found.second))
+        text("{} of {}", *each_of(one, at + pointer(side), count, "failed", "total"))
+        for side, one in (("first", found.first), ("second", found.second))
     )
     what = "Sessions in which trials failed" if by_session else "Trials that failed"
     words = text(f"{what}: {{}}, and {{}}", first, second)
@@ -203,10 +195,6 @@ def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragra
     differ = "they differ" if found.differs else "no difference shown"
     chance = Figure(found.p_value, p_value, at + pointer("p_value"))
     return Paragraph(text(f"{{}}: {{}} ({found.method}, p = {{}}).", words, differ, chance), Tone.WARNING)
-
-
-def _of(found: Failures, at: str) -> Text:
-    return text("{} of {}", *each_of(found, at, count, "failed", "total"))
 
 
 # --- how --------------------------------------------------------------------------------------------------

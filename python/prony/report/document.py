@@ -9,7 +9,7 @@ Which terms of the glossary a document uses: formats link to them, or name the g
 ('block', 'cell')
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -47,6 +47,11 @@ class Column:
     title: Words
     group: Words = ""
     text: bool = False
+
+
+def headed(*titles: str, words: Collection[str] = ()) -> tuple[Column, ...]:
+    """Return columns with these headings, of numbers but where `words` has the heading."""
+    return tuple(Column(title, text=title in words) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from prony.core.metrics import PERCENTILES
 from prony.core.safe_text import escaped
 from prony.core.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 from prony.diagnosis.evidence import Affected
-from prony.figures.account import Carried, RequestClass
+from prony.figures.account import KEPT_RATE, Carried, RequestClass
 from prony.figures.latency import LatencySummary, LoadPart, nothing_measured, summary_of
-from prony.figures.load_condition import ConditionResult
-from prony.figures.rates import KEPT_RATE
+from prony.figures.objective import ConditionResult
 from prony.model.address import Wire
 from prony.model.limit import Limited
 from prony.model.recording import (
@@ -43,7 +42,7 @@ from prony.report.document import (
 )
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
-from prony.report.machines import lost_words, machines_section
+from prony.report.sections.generators import lost_words, machines_section
 from prony.report.tables import PARTS, part_entries, status_entry
 from prony.report.text import (
     EMPTY,
@@ -67,15 +66,15 @@ _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
 def load_document(reading: LoadReading) -> Document:
     """Return the report of one load run."""
     sections = [_head(reading), _account(reading), _latency(reading)]
-    if reading.stages:
-        sections.append(_stages(reading))
-    if reading.paths:
-        sections.append(_paths(reading))
-    if reading.groups:
-        sections.append(_groups(reading))
-    # The whole says it where all ended alike.
-    if len(reading.statuses) > 1:
-        sections.append(_statuses(reading))
+    # The whole says it where all replies had one status.
+    several = reading.statuses[1:]
+    parts = (
+        (reading.stages, _stages),
+        (reading.paths, _paths),
+        (reading.groups, _groups),
+        (several, _statuses),
+    )
+    sections += [section(reading) for has, section in parts if has]
     if (tls := reading.recording.tls) is not None:
         sections.append(_tls(tls, is_verified=_is_verified(reading.recording)))
     if (streams := reading.recording.streams) is not None:
@@ -288,7 +287,9 @@ def _account(reading: LoadReading) -> Section:
     rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
     if carried := _carried(reading):
-        blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
+        requests = Figure(carried.requests, count, "/carried_in/requests")
+        words = "{} of these requests were open when the window opened: {}"
+        blocks.append(Paragraph(text(words, requests, carried_words(carried, "/carried_in")), Tone.QUIET))
     samples = {
         (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
         for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
@@ -296,14 +297,6 @@ def _account(reading: LoadReading) -> Section:
     if samples:
         blocks.append(Notes(tuple(("  |", samples[key]) for key in sorted(samples))))
     return Section("Requests", tuple(blocks))
-
-
-def _carried_words(found: Carried) -> Text:
-    return text(
-        "{} of these requests were open when the window opened: {}",
-        Figure(found.requests, count, "/carried_in/requests"),
-        carried_words(found, "/carried_in"),
-    )
 
 
 def _sample(found: ErrorSample, at: str) -> Text:

@@ -9,7 +9,7 @@ from itertools import count as naturals
 
 from prony.core.metrics import METRICS
 from prony.figures.noise_floor import LEAST_STUDIES, Procedure, SelfTest
-from prony.figures.planted import Planted, Power, Wrong, verdicts_of, wrong_by_blocks
+from prony.figures.planted import Planted, Wrong, verdicts_of, wrong_by_blocks
 from prony.figures.statistics.compare import Verdict
 from prony.model.json_codec import at
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
@@ -96,15 +96,11 @@ def _power(found: Sequence[_Placed], wrong: Wrong, at: str) -> tuple[Entry, ...]
 
 def _share(one: Planted, at: str, blocks: int) -> Text:
     k = next((k for k, power in enumerate(one.powers) if power.blocks == blocks), None)
-    return text("—") if k is None else _found(one.powers[k], at + pointer("power", k))
-
-
-def _found(power: Power, at: str) -> Text:
-    return text(
-        "{} of {}, {}",
-        *each_of(power, at, count, "found", "studies"),
-        Figure(power.least, percent, at + pointer("least")),
-    )
+    if k is None:
+        return text("—")
+    found, where = one.powers[k], at + pointer("power", k)
+    least = Figure(found.least, percent, where + pointer("least"))
+    return text("{} of {}, {}", *each_of(found, where, count, "found", "studies"), least)
 
 
 def _size(one: Planted, at: str) -> Text:
@@ -184,23 +180,15 @@ def _rate(drawn: Sequence[Procedure]) -> Paragraph:
     worst = max(range(len(drawn)), key=lambda k: drawn[k].found.rate)
     found, at = drawn[worst].found, pointer("procedure", worst)
     rate, most = each_of(found, at, percent, "rate", "most")
-    if found.holds:
-        return Paragraph(
-            text("Equals are called different in {} of studies: at most {}.", rate, most), Tone.GOOD
-        )
-    return Paragraph(
-        text("Equals are called different in {} of studies: more than {}.", rate, most), Tone.BAD
-    )
+    words, tone = ("at most", Tone.GOOD) if found.holds else ("more than", Tone.BAD)
+    return Paragraph(text(f"Equals are called different in {{}} of studies: {words} {{}}.", rate, most), tone)
 
 
 def _drawn(one: Procedure, at: str) -> tuple[Entry, ...]:
     found = one.found
     false = _of((found.false, "false"), (found.studies, "studies"), at)
     numbers = each_of(found, at, count, "names", "blocks")
-    shares = tuple(
-        Figure(getattr(found, name), percent, at + pointer(name))
-        for name in ("bound", "coverage", "too_small")
-    )
+    shares = each_of(found, at, percent, "bound", "coverage", "too_small")
     names, blocks = (text("{}", number) for number in numbers)
     bound, covered, too_small = (text("{}", share) for share in shares)
     cells: tuple[Words, ...] = (one.subject, one.load, METRICS[one.metric].title, names, blocks)

@@ -21,6 +21,7 @@ from prony.report.document import (
     Section,
     Table,
     Tone,
+    headed,
 )
 from prony.report.forms import as_typed, count, in_metric, load_number, percent
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, pointer, text
@@ -105,12 +106,7 @@ def studies_document(views: Sequence[StudyView]) -> Document:
     The JSON of the same views is a list.
     """
     profiles = tuple(dict.fromkeys(name for view in views for name in view.plans))
-    columns = (
-        Column("study", text=True),
-        Column("subjects"),
-        Column("here"),
-        *(Column(name, text=True) for name in profiles),
-    )
+    columns = headed("study", "subjects", "here", *profiles, words=("study", *profiles))
     placed = [(view, pointer(k)) for k, view in enumerate(views)]
     table = Table(columns, tuple(_row(view, at, profiles) for view, at in placed))
     hint = Paragraph("prony studies NAME shows one in full; prony run NAME measures it.", Tone.QUIET)
@@ -137,17 +133,15 @@ def _summary(view: StudyView, at: str) -> Section:
     source = Quote(view.plan.source, at + pointer("source"))
     blocks: list[Block] = [Paragraph(text("{}", source))] if view.plan.source else []
     if view.missing:
-        lines = [text("{} {}", Name(name), _here_words(one)) for name, one in view.missing.items()]
-        blocks.append(_lines(lines))
+        lines = [
+            text("{} {}", Name(name), Name(availability_words(one))) for name, one in view.missing.items()
+        ]
+        blocks.append(Notes.of(lines))
     return Section(_title(view, at), tuple(blocks))
 
 
 def _title(view: StudyView, at: str) -> Text:
     return text("{}: {}", Name(view.name), Quote(view.plan.title, at + pointer("title")))
-
-
-def _here_words(here: Availability) -> Name:
-    return Name(availability_words(here))
 
 
 # --- one of them ------------------------------------------------------------------------------------------
@@ -166,7 +160,7 @@ def study_page(view: StudyView, at: str) -> Document:
     sections = [
         Section("", tuple(Paragraph(text("{}", words), tone) for words, tone in head if words.words)),
         *(
-            (Section("Otherwise than there" if plan.source else "About this study", (_lines(notes),)),)
+            (Section("Otherwise than there" if plan.source else "About this study", (Notes.of(notes),)),)
             if plan.notes
             else ()
         ),
@@ -175,13 +169,9 @@ def study_page(view: StudyView, at: str) -> Document:
     ]
     if plan.claims:
         claims = [_claim(claim, at + pointer("claims", k)) for k, claim in enumerate(plan.claims)]
-        sections.append(Section("Claims", (_lines(claims),)))
+        sections.append(Section("Claims", (Notes.of(claims),)))
     sections += _figures([(one, at + pointer("originals", k)) for k, one in enumerate(plan.originals)])
     return Document(_title(view, at), tuple(sections))
-
-
-def _lines(texts: Sequence[Text]) -> Notes:
-    return Notes.of(texts)
 
 
 def _here(view: StudyView) -> Table:
@@ -193,7 +183,7 @@ def _here_row(name: str, here: Availability | None) -> tuple[Entry, ...]:
     title = Entry.of(Name(name))
     if here is None:
         return title, Entry("not known")
-    return title, Entry.of(_here_words(here), Tone.PLAIN if here.is_here else Tone.WARNING)
+    return title, Entry.of(Name(availability_words(here)), Tone.PLAIN if here.is_here else Tone.WARNING)
 
 
 def _profile(view: StudyView, name: str, study: str) -> Section:
@@ -226,7 +216,7 @@ def _testable(view: StudyView, name: str, study: str) -> Iterator[Block]:
         )
     )
     if unmet:
-        yield _lines(
+        yield Notes.of(
             [
                 text("not {}: needs {}", Name(claim), Quote(need.words, at + pointer("unmet", claim)))
                 for claim, need in unmet.items()
@@ -326,7 +316,7 @@ def _figures(originals: Sequence[_Placed]) -> Iterator[Section]:
         blocks: list[Block] = [_figure_table(own)]
         notes = {str(note): note for one, at in own if one.note for note in [_note(one, at)]}
         if notes and len(originals) <= _MOST_NOTES:
-            blocks.append(_lines(list(notes.values())))
+            blocks.append(Notes.of(list(notes.values())))
         of = text(", role {}", Name(role)) if role else ""
         yield Section(text("Published: {}{}", METRICS[metric].title, of), tuple(blocks))
 

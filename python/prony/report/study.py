@@ -8,22 +8,19 @@ from prony.report.across import across_sections
 from prony.report.brief import Space, brief_sections
 from prony.report.diagnoses import limits_of_each
 from prony.report.document import Command, Document, Section
-from prony.report.sections.answer import answer_section
-from prony.report.sections.checks import cross_check
+from prony.report.sections.answer import answer_section, rates
+from prony.report.sections.checks import cross_check, others_section
 from prony.report.sections.claims import claims, originals
-from prony.report.sections.figures import failed_requests, group_section, populations
+from prony.report.sections.effects import winners
+from prony.report.sections.figures import failed_requests, group_section, populations, unavailable, uncounted
 from prony.report.sections.generators import senders_section
 from prony.report.sections.grid import detailed, grid, saturations
 from prony.report.sections.head import differences, head
 from prony.report.sections.notes import notes
-from prony.report.sections.others import others_section
 from prony.report.sections.paths import path_sections
-from prony.report.sections.processes import listeners, processes
-from prony.report.sections.rates import rates
+from prony.report.sections.sandbox import listeners, processes
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
-from prony.report.sections.uncounted import unavailable, uncounted
-from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
 
 
@@ -60,16 +57,12 @@ def study_parts(reading: StudyResults) -> Parts:
 
 def _remarks(reading: StudyResults) -> Iterator[Section | None]:
     yield differences(reading)
-    yield from _sessions(reading)
+    yield from () if reading.across is None else across_sections(reading.across, "/across")
     if not reading.is_search:
         yield limits_of_each(reading)
     yield senders_section(reading)
     yield others_section(reading)
     yield notes(reading)
-
-
-def _sessions(reading: StudyResults) -> Iterable[Section | None]:
-    return () if reading.across is None else across_sections(reading.across, "/across")
 
 
 def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
@@ -100,12 +93,9 @@ def full_page(reading: StudyResults) -> Document:
     """
     parts = study_parts(reading)
     others = replace(parts, head=replace(parts.head, heading="What was measured")).sections[:-1]
-    short = (section for section in brief_sections(reading, Space(where="below")) if not _is_command(section))
+    found = brief_sections(reading, Space(where="below"))
+    short = (one for one in found if not any(isinstance(block, Command) for block in one.blocks))
     return _document(reading, (*short, parts.answer, *others))
-
-
-def _is_command(section: Section) -> bool:
-    return any(isinstance(block, Command) for block in section.blocks)
 
 
 def study_report(reading: StudyResults) -> Document:

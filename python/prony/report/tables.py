@@ -14,7 +14,7 @@ from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults
-from prony.report.document import Column, Entry, Footnotes, Table, Tone
+from prony.report.document import Column, Entry, Footnotes, Table, Tone, headed
 from prony.report.forms import (
     byte_size,
     count,
@@ -25,11 +25,12 @@ from prony.report.forms import (
     of_percent,
     percent,
 )
-from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign, ending_words
 
 _PLAIN = Scale(1, "")
 _OF_ALL = metric_scale("machine_memory_ratio", ())
+_THEN = ": its speed is not compared"
 _SHOWN = ("mean", "p50", "p95", "p99", "max")
 _BOTH = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
 
@@ -117,16 +118,18 @@ def counted_entry(one: Place) -> Entry:
     return Entry(text("{}/{}", ok, total), Tone.PLAIN if one.cell.ok == one.cell.total else Tone.WARNING)
 
 
-def _success(one: Place, notes: Footnotes) -> Entry:
-    cell = one.cell
-    if cell.success_ratio is None:
+def share_entry(one: Place, notes: Footnotes, name: str, then: str = "") -> Entry:
+    """Return the share of requests of this name in per cent, marked where the cell is not qualified.
+    ``then``: what that means.
+    """
+    cell, ratio = one.cell, getattr(one.cell, name)
+    if ratio is None:
         return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
-    figure = Figure(cell.success_ratio, of_percent, one.at + pointer("success_ratio"))
+    figure = Figure(ratio, of_percent, one.at + pointer(name))
     if cell.unqualified is None:
         return Entry.of(figure)
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
-    why = text("not qualified, {}: its speed is not compared", reason)
-    return Entry(notes.marked(figure, why), Tone.WARNING)
+    return Entry(notes.marked(figure, text(f"not qualified, {{}}{then}", reason)), Tone.WARNING)
 
 
 Maker = Callable[[Place], Entry]
@@ -179,25 +182,17 @@ def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
     return Entry.of(figure, Tone.QUIET)
 
 
-def _letters(one: Place, marks: Marks) -> Entry:
-    return Entry(marks.letters.get(one.cell.name, ""))
-
-
-def _ratio(one: Place, marks: Marks) -> Entry:
-    return Entry(marks.ratios.get(one.cell.name, text("")))
-
-
 def _pace_columns(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
     """Return the columns that decide in a closed loop: throughput, or the time of a request."""
-    name, scale, title = "ok_per_s", _PLAIN, "ok/s"
     columns: list[tuple[Column, Maker]] = []
     if isinstance(cells[0].cell.cell.workload.stop, CountStop):
         each = duration_scale(_means(cells, ("duration_ns_per_request",)))
         shown = partial(_figure, name="duration_ns_per_request", scale=each, notes=notes, tone=Tone.STRONG)
         columns.append((Column(f"{each.unit}/request"), shown))
-    columns.append((Column(title), partial(_figure, name=name, scale=scale, notes=notes, tone=Tone.STRONG)))
+    pace = partial(_figure, name="ok_per_s", scale=_PLAIN, notes=notes, tone=Tone.STRONG)
+    columns.append((Column("ok/s"), pace))
     if marks.trimmed:
-        columns.append((Column("trimmed"), partial(_trimmed, name=name, scale=scale, notes=notes)))
+        columns.append((Column("trimmed"), partial(_trimmed, name="ok_per_s", scale=_PLAIN, notes=notes)))
     return columns
 
 
@@ -206,14 +201,18 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
     opened = isinstance(cells[0].cell.cell.workload.loop, OpenLoop)
     makers: list[tuple[Column, Maker]] = [
         (Column("n"), counted_entry),
-        (Column("success %"), partial(_success, notes=notes)),
+        (Column("success %"), partial(share_entry, notes=notes, name="success_ratio", then=_THEN)),
     ]
     if marks.letters:
-        makers.append((Column("group", text=True), partial(_letters, marks=marks)))
+        letters = marks.letters
+        makers.append((Column("group", text=True), lambda one: Entry(letters.get(one.cell.name, ""))))
     if not opened:
         makers += _pace_columns(cells, marks, notes)
     if marks.ratios:
-        makers.append((Column("to the first", text=True), partial(_ratio, marks=marks)))
+        ratios = marks.ratios
+        makers.append(
+            (Column("to the first", text=True), lambda one: Entry(ratios.get(one.cell.name, EMPTY)))
+        )
     makers += _latency_columns(cells, "response" if opened else "service", notes)
     makers += _resource_columns(cells, marks, notes)
     rows = []
@@ -245,10 +244,8 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
     rows = [row for label, one in cells for row in _kinds(label, one)]
     if not rows:
         return None
-    columns = (
-        *(Column("subject", text=True), Column("under", text=True)),
-        *(Column("requests"), Column("share"), Column("carried in"), Column("kind", text=True)),
-    )
+    titles = ("subject", "under", "requests", "share", "carried in", "kind")
+    columns = headed(*titles, words=("subject", "under", "kind"))
     carried = any(one.cell.account.carried_failed for _, one in cells)
     left_out = {1: len({str(label) for label, _ in cells}) == 1, 4: not carried}
     keep = [k for k in range(len(columns)) if not left_out.get(k)]

@@ -35,7 +35,7 @@ from prony.report.forms import (
     rate,
     signed_percent,
 )
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, each_of, joined, pointer, text
 from prony.tune.race import Gain, Move
 from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
 
@@ -45,20 +45,17 @@ _MOST_ROWS = 6
 def answer_document(found: TuneReading) -> Document:
     """Return the answer as a report."""
     lead = Section("", tuple(_lead(found)))
+    limits = Paragraph(text("{}", Quote(found.limits, "/limits")))
     parts = (
         ("Both in fresh trials", _fresh(found)),
         ("What else there is, as the search saw it", _front(found)),
-        ("What limits it now", _quoted("/limits", found.limits)),
+        ("What limits it now", limits if found.limits else None),
         ("What the settings do", _settings(found)),
         *((name, Command(content.rstrip("\n"))) for name, content in found.forms.items()),
         ("", _remarks(found)),
     )
     sections = (Section(heading, (block,)) for heading, block in parts if block is not None)
     return Document(text("{}: which settings", Name(found.app)), (lead, *sections))
-
-
-def _quoted(at: str, words: str) -> Paragraph | None:
-    return Paragraph(text("{}", Quote(words, at))) if words else None
 
 
 def _remarks(found: TuneReading) -> Notes | None:
@@ -80,7 +77,7 @@ def _lead(found: TuneReading) -> Iterator[Block]:
 def _advice(found: TuneReading) -> Text:
     of = text("{} ({})", Quote(found.incumbent, "/incumbent"), Quote(found.origin, "/origin"))
     broken = text(" {} is not shown to meet {}.", of, _named(found, "broken")) if found.broken else EMPTY
-    gain = gain_words(found.gain, found.metric, "/gain", _pairs(found))
+    gain = gain_words(found.gain, found.metric, "/gain", Figure(found.pairs, count, "/pairs"))
     challenger = Quote(found.challenger or "", "/challenger")
     unfit = text("; it is not shown to meet {}", _named(found, "unfit")) if found.unfit else EMPTY
     other = text(" The best other, {}: {}{}.", challenger, gain, unfit) if found.challenger else EMPTY
@@ -96,10 +93,6 @@ def _advice(found: TuneReading) -> Text:
 
 def _named(found: TuneReading, name: str) -> Text:
     return joined(Quote(one, pointer(name, k)) for k, one in enumerate(getattr(found, name)))
-
-
-def _pairs(found: TuneReading) -> Figure:
-    return Figure(found.pairs, count, "/pairs")
 
 
 def gain_words(change: RatioChange | None, metric: str, at: str, pairs: Figure) -> Text:
@@ -159,7 +152,7 @@ def _most(found: TuneReading) -> Text:
     if carries.rate_per_s is None:
         return text(" No rate was found at which it meets {}.", conditions)
     most = Figure(carries.rate_per_s, rate, "/carries/rate_per_s")
-    met, of = (Figure(getattr(carries, name), count, pointer("carries", name)) for name in ("met", "of"))
+    met, of = each_of(carries, "/carries", count, "met", "of")
     return text(
         " At a fixed rate it meets {} up to {}/s, in {} of {} fresh windows.", conditions, most, met, of
     )
@@ -172,11 +165,7 @@ def _rate(one: FreshFigures, at: str) -> Text:
     mean = _mean(estimate.mean, _per_s, at, "rate")
     if estimate.low is None or estimate.high is None:
         return text("{}", mean)
-    ends = (
-        Figure(end, _per_s, at + pointer("rate", name))
-        for name, end in (("low", estimate.low), ("high", estimate.high))
-    )
-    return text("{} ({} to {})", mean, *ends)
+    return text("{} ({} to {})", mean, *each_of(estimate, at + pointer("rate"), _per_s, "low", "high"))
 
 
 def _per_s(value: float) -> str:

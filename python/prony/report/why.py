@@ -23,7 +23,19 @@ from prony.report.diagnoses import (
     time_heading,
     time_rows,
 )
-from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import (
+    Bars,
+    Block,
+    Column,
+    Document,
+    Entry,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    headed,
+)
 from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, each_of, joined, pointer, text
@@ -47,8 +59,7 @@ def confirmation_blocks(found: Confirmation, at: str) -> Iterator[Block]:
     yield Paragraph(text("{}.", _seen_close(found, at)), tone)
     if found.busiest:
         yield _confirmation_table(found, at)
-    notes = tuple(_notes(found, at))
-    if notes:
+    if notes := tuple(_notes(found, at)):
         yield Notes.of(notes)
 
 
@@ -56,19 +67,12 @@ def _seen_close(found: Confirmation, at: str) -> Text:
     says = _SAYS[found.agreement]
     if found.running is None or found.preempted is None or found.blocked is None:
         return text("{}", says)
-    shares = (
-        Figure(share, whole_percent, at + pointer(name))
-        for name, share in (
-            ("running", found.running),
-            ("preempted", found.preempted),
-            ("blocked", found.blocked),
-        )
-    )
+    ran, preempted, waited = each_of(found, at, whole_percent, "running", "preempted", "blocked")
     cores = Figure(found.running_cores or 0.0, digits(2), at + pointer("running_cores"))
     threads = counted(Figure(found.threads, count, at + pointer("threads")), "thread")
     return text(
         "{}: of their time its {} ran {} ({} cores), were preempted {} and waited {}",
-        *(says, threads, next(shares), cores, next(shares), next(shares)),
+        *(says, threads, ran, cores, preempted, waited),
     )
 
 
@@ -85,18 +89,13 @@ def _notes(found: Confirmation, at: str) -> Iterator[Text]:
 
 def _confirmation_table(found: Confirmation, at: str) -> Table:
     names = ("busiest threads", "ran", "preempted", "waited", "times preempted", "times waited")
-    columns = (Column(names[0], text=True), *(Column(name) for name in names[1:]))
-    return Table(columns, tuple(_rows(found, at)))
+    return Table(headed(*names, words=names[:1]), tuple(_rows(found, at)))
 
 
 def _rows(found: Confirmation, at: str) -> Iterator[tuple[Entry, ...]]:
     for place, one in enumerate(found.busiest):
         where = at + pointer("busiest", place)
-        times = (one.running_ns, one.preempted_ns, one.blocked_ns)
-        shown = (
-            Figure(value, format_duration, where + pointer(name))
-            for name, value in zip(_TIMES, times, strict=True)
-        )
+        shown = each_of(one, where, format_duration, *_TIMES)
         counts = each_of(one, where, count, "preemptions", "waits")
         yield Entry.of(Name(one.name)), *(Entry.of(each) for each in (*shown, *counts))
 
@@ -123,7 +122,8 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
         yield Notes((("", said),))
     rows = tuple(_row(found, resource, at) for resource in found.shares)
     if rows:
-        yield _table(rows)
+        columns = (Column("resource", text=True), Column("used"), Column("allows"), Column("times this rate"))
+        yield Table(columns, rows)
     if found.time:
         yield Paragraph(time_heading(found, at))
         yield Bars(tuple(time_rows(found, at)))
@@ -142,12 +142,7 @@ _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
         CodeKind.RUNTIME: "garbage collection",
     }
 )
-_SPOTS = (
-    Column("in", text=True),
-    Column("the app's line", text=True),
-    Column("CPU of a page"),
-    Column("share"),
-)
+_SPOTS = headed("in", "the app's line", "CPU of a page", "share", words=("in", "the app's line"))
 
 
 def code_blocks(found: PageCode, at: str) -> Iterator[Block]:
@@ -166,9 +161,8 @@ def code_blocks(found: PageCode, at: str) -> Iterator[Block]:
     if found.hottest:
         spots = ((one, at + pointer("hottest", place)) for place, one in enumerate(found.hottest))
         yield Table(_SPOTS, tuple(_spot_row(one, where) for one, where in spots))
-    notes = tuple(("", one) for one in _code_notes(found, at))
-    if notes:
-        yield Notes(notes)
+    if notes := tuple(_code_notes(found, at)):
+        yield Notes.of(notes)
 
 
 def _spot_row(found: PageSpot, at: str) -> tuple[Entry, ...]:
@@ -187,11 +181,6 @@ def _code_notes(found: PageCode, at: str) -> Iterator[Text]:
     if found.slowed is not None:
         slowed = Figure(found.slowed, whole_percent, at + pointer("slowed"))
         yield text("The rate fell by {} while stacks were sampled; no figure above is from then.", slowed)
-
-
-def _table(rows: tuple[tuple[Entry, ...], ...]) -> Table:
-    columns = (Column("resource", text=True), Column("used"), Column("allows"), Column("times this rate"))
-    return Table(columns, rows)
 
 
 def _row(found: Diagnosis, resource: Resource, at: str) -> tuple[Entry, ...]:

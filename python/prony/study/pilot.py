@@ -14,8 +14,8 @@ from functools import partial
 
 from prony.catalog.schema.apps import is_built_in
 from prony.core.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
+from prony.figures.account import rates_of
 from prony.figures.latency import latency_summaries
-from prony.figures.rates import rates_of
 from prony.figures.steady_state import judge_pilot, warmup_ns
 from prony.model.facts import PilotStep
 from prony.model.plan import Cell, Plan

@@ -11,9 +11,9 @@ from functools import partial
 from prony.core.errors import ArchiveError
 from prony.core.metrics import format_metric
 from prony.core.units import SECOND_NS, seconds
+from prony.figures.account import rates_of
 from prony.figures.find_rate import found_rate, judge_rate, least_rate, next_rate, next_test, window_for
 from prony.figures.objective import Objective, parse_objective
-from prony.figures.rates import rates_of
 from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Trial, TrialRole

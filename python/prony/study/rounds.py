@@ -18,8 +18,7 @@ from prony.core.errors import EngineError, PronyError, SubjectError
 from prony.core.units import MILLISECOND_NS, SECOND_NS
 from prony.engine.generator import OnEvent
 from prony.engine.process import ProcessEngine
-from prony.figures.account import RequestClass, tally
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO, RequestClass, tally
 from prony.figures.rounds import LEAST_SLICES, has_busy_neighbours, is_disturbed, slice_metrics
 from prony.model.json_codec import Json
 from prony.model.observation import Slice

@@ -18,7 +18,7 @@ from prony.archive import ArchiveWriter, check_free, create, open_archive, resum
 from prony.core.units import format_duration
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import LEAST_BLOCKS, Comparison, Terms, compare_family
-from prony.figures.statistics.sequential import Decision, decide
+from prony.figures.statistics.power import Decision, decide
 from prony.machine.checks import kernel_log_kept
 from prony.machine.claim import claim_machine
 from prony.machine.cpus import available_cpus

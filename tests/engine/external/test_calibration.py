@@ -10,7 +10,7 @@ from prony.core.errors import EngineError
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import find_tool
 from prony.engine.registry import open_engine
-from prony.figures.rates import rates_of
+from prony.figures.account import rates_of
 from prony.model.address import Address
 from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload

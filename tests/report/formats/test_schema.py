@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 import documents
 from prony.figures.versus import Versus
 from prony.reading.load import LoadReading
-from prony.report.formats.schema import report_schema, schema_of
+from prony.report.formats.as_json import report_schema, schema_of
 from prony.report.tune import TryReading
 from prony.tune.reading import TuneReading
 from report.page import studies

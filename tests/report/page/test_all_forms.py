@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 from prony import open as open_prony
 from prony.archive import open_archive
 from prony.report.brief import brief_report
+from prony.report.formats.as_json import report_schema
 from prony.report.formats.csv_files import write_csv
 from prony.report.formats.markdown import markdown
-from prony.report.formats.schema import report_schema
 from prony.report.formats.terminal import TerminalReporter
 from prony.report.page.study import page_of_study
 from prony.report.study import full_page, study_report

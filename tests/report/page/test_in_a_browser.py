@@ -8,8 +8,7 @@ import pytest
 
 from browser import Page, needs_chromium
 from prony.report.page.load import page_of_load
-from prony.report.page.several import page_of_several
-from prony.report.page.site import index_entry, index_page
+from prony.report.page.study import index_entry, index_page, page_of_several
 from report.page import studies
 from report.page.test_load_page import reading_of
 from report.page.test_several import sessions_of

@@ -346,7 +346,7 @@ def drawn_names(spec):
 @pytest.mark.parametrize("name", ["grid_study", "study_two", "generators_study"])
 def test_a_picture_says_what_it_shows_of_whom_under_which_load_and_how_often(name):
     from prony.report.page.figure import svg
-    from prony.report.page.pictures import chapters_alone
+    from prony.report.page.study import chapters_alone
 
     reading, traces = studies.read(name)
     for chapter in chapters_alone(reading, traces):
@@ -360,7 +360,7 @@ def test_a_picture_says_what_it_shows_of_whom_under_which_load_and_how_often(nam
 
 
 def test_every_chart_becomes_a_picture_that_names_its_subjects():
-    from prony.report.page.pictures import pictures_of_study
+    from prony.report.page.study import pictures_of_study
 
     reading, traces = studies.read("hostile")
     files = dict(pictures_of_study(reading, traces))

@@ -7,7 +7,7 @@ from golden import studies
 from prony.archive import open_archive
 from prony.reading.study import read_archive
 from prony.reading.traces import Traces
-from prony.report.page.charts.settings import setting_charts
+from prony.report.page.charts.curves import setting_charts
 from prony.report.page.figure import svg
 from prony.report.page.scene import scene_of
 

@@ -11,8 +11,7 @@ from prony.archive import open_archive
 from prony.reading.across import over_archives
 from prony.reading.study import read_archive, read_over, sessions_in, side_of
 from prony.report.formats.as_json import document_json
-from prony.report.page.several import page_of_several
-from prony.report.page.site import Listed, index_page
+from prony.report.page.study import Listed, index_page, page_of_several
 from prony.report.publication import Redaction
 from report.page import studies
 from report.page.walk import Parsed, chart_specs, wrong_numbers, wrong_rows

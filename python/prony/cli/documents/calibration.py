@@ -21,6 +21,7 @@ from prony.report.document import (
     Section,
     Table,
     Tone,
+    headed,
 )
 from prony.report.forms import count, duration, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, each_of, joined, pointer, text
@@ -38,7 +39,8 @@ def calibration_document(calibration: Calibration) -> Document:
     made = text("{}, {}, Prony {}", _day(calibration, ""), _effort(calibration, ""), version)
     machine = text("{}", Quote(calibration.machine, "/machine"))
     head = Section("", (Paragraph(machine, Tone.QUIET), Paragraph(made, Tone.QUIET)))
-    parts = (_section(part, pointer("parts", name)) for name, part in calibration.parts.items())
+    placed = ((part, pointer("parts", name)) for name, part in calibration.parts.items())
+    parts = (Section(part.title, tuple(_blocks(part, at))) for part, at in placed)
     return Document("Calibration", (head, *parts))
 
 
@@ -95,10 +97,6 @@ def _effort(calibration: Calibration, at: str) -> Quote:
     return Quote(calibration.effort, at + pointer("effort"))
 
 
-def _section(part: PartResult, at: str) -> Section:
-    return Section(part.title, tuple(_blocks(part, at)))
-
-
 def _blocks(part: PartResult, at: str) -> Iterator[Block]:
     if part.changes:
         of = at + pointer("changes")
@@ -138,13 +136,8 @@ def _held(holdings: Iterable[Holding], at: str) -> Iterator[Text]:
 
 
 def _changes(changes: Iterable[Change], at: str) -> Table:
-    columns = (
-        Column("what", text=True),
-        Column("of", text=True),
-        Column("changed by"),
-        Column("interval"),
-        Column("verdict", text=True),
-    )
+    titles = ("what", "of", "changed by", "interval", "verdict")
+    columns = headed(*titles, words=("what", "of", "verdict"))
     return Table(columns, tuple(_change_row(one, at + pointer(k)) for k, one in enumerate(changes)))
 
 

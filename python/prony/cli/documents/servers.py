@@ -116,11 +116,7 @@ def _lines(entry: ProcessEntry, at: str, *, here: bool) -> Iterator[Text]:
 def _variants(entry: ProcessEntry, at: str) -> Iterator[Text]:
     for name, item in entry.variants.items():
         title = Quote(item.title, at + pointer("variants", name, "title"))
-        yield text("{}: {}", _variant(entry, name), title)
-
-
-def _variant(entry: ProcessEntry, name: str) -> Text:
-    return text("{}-{}", Name(entry.name), Name(name))
+        yield text("{}-{}: {}", Name(entry.name), Name(name), title)
 
 
 def _spoken(entry: ProcessEntry) -> str:

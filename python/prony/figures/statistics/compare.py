@@ -12,13 +12,21 @@
 0.025
 >>> screening({"a": 0.001, "b": 0.02, "c": 0.3}, 0.05)
 0.03333333333333333
+
+Whether the effect of one factor depends on the level of another: ratios of two ratios within blocks.
+
+>>> grid = {(0, 0): ["a"], (0, 1): ["b"], (1, 0): ["c"], (1, 1): ["d"]}
+>>> step = {"a": 0.0, "b": 0.7, "c": 0.7, "d": 0.7}
+>>> logs = {name: {k: step[name] + 0.001 * (k % 2) for k in range(6)} for name in step}
+>>> round(interactions(grid, logs)[1, 1].effect, 2)
+-0.5
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import permutations
-from math import isinf, log1p
+from math import fsum, isinf, log1p, sqrt
 from typing import TypeVar
 
 from prony.figures.statistics.all_pairs import Pair, all_pairs, pair_level
@@ -192,7 +200,7 @@ def with_range(found: Comparison, log_ratios: Sequence[float]) -> Comparison:
     return replace(found, least=change_of(min(log_ratios)), most=change_of(max(log_ratios)))
 
 
-def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparison:
+def compare(log_ratios: Sequence[float], terms: Terms = Terms()) -> Comparison:
     """Return the verdict on B / A from ln(B_b / A_b), one for each block in which both are valid.
 
     *Definition*: as ``compare_effects``, for a family of one.
@@ -201,23 +209,16 @@ def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparis
     return compare_family({"": log_ratios}, terms)[""]
 
 
-def _paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
-    """Return the effects of those members that have two blocks."""
-    return {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
-
-
-def compare_family(
-    family: Mapping[Key, Sequence[float]], terms: Terms | None = None
-) -> dict[Key, Comparison]:
+def compare_family(family: Mapping[Key, Sequence[float]], terms: Terms = Terms()) -> dict[Key, Comparison]:
     """Return the comparison of each member of a family that was chosen before the run, from log ratios by
     block.
 
     *Definition*: as ``compare_effects``; members below two blocks have no interval.
     *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
-    agreed = terms or Terms()
-    compared = compare_effects(_paired_effects(family), agreed)
-    return {key: compared.get(key) or _alone(ratios, agreed) for key, ratios in family.items()}
+    effects = {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
+    compared = compare_effects(effects, terms)
+    return {key: compared.get(key) or _alone(ratios, terms) for key, ratios in family.items()}
 
 
 def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Comparison]:
@@ -266,9 +267,7 @@ def _equivalences(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, floa
 # --- all pairs of several subjects ------------------------------------------------------------------------
 
 
-def compare_all(
-    logs: Mapping[str, Mapping[int, float]], terms: Terms | None = None
-) -> dict[Pair, Comparison]:
+def compare_all(logs: Mapping[str, Mapping[int, float]], terms: Terms = Terms()) -> dict[Pair, Comparison]:
     """Return the comparison of each ordered pair, second / first, from logarithms by subject and block.
 
     *Definition*: effects are those of ``all_pairs``. All intervals hold together at 1 - ``level``: each has
@@ -278,19 +277,18 @@ def compare_all(
     *Assumptions*: those of ``all_pairs``. One family is one measure under one load.
     *Source*: as ``studentized.pair_level``.
     """
-    agreed = terms or Terms()
     effects = all_pairs(logs)
     tested = {pair: effect for pair, effect in effects.items() if effect.count >= LEAST_BLOCKS}
-    inner = _equivalences(tested, agreed)
+    inner = _equivalences(tested, terms)
     found: dict[Pair, Comparison] = {}
     for (first, second), effect in effects.items():
-        own = pair_level(agreed.level, len(logs), effect.freedom)
-        levels = _Levels(agreed.nominal(own), inner.get((first, second), 0.0), own, agreed.level)
-        found[first, second] = _judged(effect, levels, agreed)
-        found[second, first] = _judged(effect.mirrored(), levels, agreed)
+        own = pair_level(terms.level, len(logs), effect.freedom)
+        levels = _Levels(terms.nominal(own), inner.get((first, second), 0.0), own, terms.level)
+        found[first, second] = _judged(effect, levels, terms)
+        found[second, first] = _judged(effect.mirrored(), levels, terms)
     for first, second in permutations(logs, 2):
-        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), agreed))
-    if not agreed.by_session:
+        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), terms))
+    if not terms.by_session:
         return found
     return {pair: with_range(one, _common(logs[pair[0]], logs[pair[1]])) for pair, one in found.items()}
 
@@ -345,3 +343,92 @@ def screening(p_values: Mapping[Key, float], level: float) -> float:
     ranked = enumerate(sorted(p_values.values()), start=1)
     rejected = max((rank for rank, p in ranked if p <= rank * level / total), default=1)
     return rejected * level / total
+
+
+# --- whether the effect of one factor depends on the level of another -------------------------------------
+
+
+Place = tuple[int, int]
+"""A combination of levels of two factors, by their numbers; 0 is the first."""
+
+_SHOWN = (Verdict.HIGHER, Verdict.LOWER)
+
+
+class Dependent(StrEnum):
+    """Whether the effect of one factor depends on the level of another."""
+
+    YES = "depends"
+    NO = "does not depend"
+    NOT_SHOWN = "not shown"
+    TOO_FEW = "too few blocks for a verdict"
+
+
+def dependent(verdicts: Sequence[Verdict]) -> Dependent:
+    """Return what the verdicts on all interactions of two factors say together.
+
+    >>> dependent([Verdict.EQUIVALENT, Verdict.LOWER]).value
+    'depends'
+    """
+    if any(one in _SHOWN for one in verdicts):
+        return Dependent.YES
+    if not verdicts or any(one is Verdict.TOO_FEW for one in verdicts):
+        return Dependent.TOO_FEW
+    return Dependent.NO if all(one is Verdict.EQUIVALENT for one in verdicts) else Dependent.NOT_SHOWN
+
+
+def interactions(
+    grid: Mapping[Place, Sequence[str]], logs: Mapping[str, Mapping[int, float]], terms: Terms | None = None
+) -> dict[Place, Comparison]:
+    """Return each interaction of two factors, from logarithms by subject and block.
+
+    ``grid``: the subjects at each combination of levels, one for each combination of other factors' levels,
+    in the same order everywhere.
+
+    *Definition*: at (i, j), with y the logarithms, (y_ij - y_i0) - (y_0j - y_00), the mean over the other
+    factors' levels: exp of it is by how much the ratio that level j makes at level i is larger than at level
+    0. Both differences are effects of pairs (`all_pairs`) without a subject in common, so their squared
+    errors add up. Verdicts and levels as in `compare_effects` (Holm over all combinations).
+    *Assumptions*: those of `all_pairs`; within a block, deviations of subjects are independent.
+    *Source*: R. A. Fisher, "The Design of Experiments" (1935), chapter 6, for interactions in factorial
+    designs.
+    """
+    agreed = terms or Terms()
+    effects = all_pairs(logs)
+    found = {
+        (i, j): _mean_effect([_step_more(effects, grid, (i, j), k) for k in range(len(grid[0, 0]))])
+        for i, j in grid
+        if i and j
+    }
+    known = {place: effect for place, effect in found.items() if effect is not None}
+    return compare_effects(known, agreed)
+
+
+def _step_more(
+    effects: Mapping[Pair, Effect], grid: Mapping[Place, Sequence[str]], place: Place, k: int
+) -> Effect | None:
+    """Return what the step to a level makes here more than at the first level of the other factor."""
+    i, j = place
+    here = _step(effects, grid[i, 0][k], grid[i, j][k])
+    there = _step(effects, grid[0, 0][k], grid[0, j][k])
+    if here is None or there is None:
+        return None
+    error = sqrt(here.error**2 + there.error**2)
+    count = min(here.count, there.count)
+    freedom = min(here.freedom, there.freedom)
+    return Effect(count, here.centre - there.centre, error, freedom, f"{here.method}, twice")
+
+
+def _step(effects: Mapping[Pair, Effect], first: str, second: str) -> Effect | None:
+    found = effects.get((first, second))
+    back = effects.get((second, first))
+    return found or (back.mirrored() if back else None)
+
+
+def _mean_effect(parts: Sequence[Effect | None]) -> Effect | None:
+    known = [one for one in parts if one is not None]
+    if not known or len(known) < len(parts):
+        return None
+    error = sqrt(fsum(one.error**2 for one in known)) / len(known)
+    centre = fsum(one.centre for one in known) / len(known)
+    freedom = min(one.freedom for one in known)
+    return Effect(min(one.count for one in known), centre, error, freedom, known[0].method)

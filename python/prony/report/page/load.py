@@ -8,8 +8,15 @@ from prony.reading.load import LoadReading
 from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document
 from prony.report.page.chart import EVERY, Chapter, Chart, Style, palette
-from prony.report.page.charts.percentiles import Line, percentile_chart
-from prony.report.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
+from prony.report.page.charts.percentiles import (
+    Course,
+    Line,
+    heat_map,
+    percentile_chart,
+    replies,
+    slowest,
+    window_end_s,
+)
 from prony.report.page.setups import page_of_document
 from prony.report.text import pointer
 

@@ -87,7 +87,8 @@ def block_html(block: Block) -> str:
     """Return a block of a document."""
     match block:
         case Paragraph(words, tone):
-            return f"<p{_class(tone)}>{prose(words)}</p>"
+            shown = "" if tone is Tone.PLAIN else f' class="{tone.value}"'
+            return f"<p{shown}>{prose(words)}</p>"
         case Notes():
             return _notes(block)
         case Command(text):
@@ -98,10 +99,6 @@ def block_html(block: Block) -> str:
             return f'<ul class="judgements">{"".join(map(_judgement, items))}</ul>'
         case Table():
             return table_html(block)
-
-
-def _class(tone: Tone) -> str:
-    return "" if tone is Tone.PLAIN else f' class="{tone.value}"'
 
 
 def _notes(notes: Notes) -> str:

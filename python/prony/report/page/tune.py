@@ -23,7 +23,7 @@ from prony.report.page.chart import (
     spec,
     tooltip,
 )
-from prony.report.page.charts.tradeoff import memory_size
+from prony.report.page.charts.dots import memory_size
 from prony.report.page.setups import page_of_document
 from prony.report.text import pointer
 from prony.report.tune import answer_document, objective

@@ -10,7 +10,7 @@ from prony.figures.summary import Estimate, means
 from prony.reading.brief import Brief, Otherwise, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
 from prony.report.forms import count, digits, in_scale, mean_alone, metric_scale, of_percent
-from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, counted, each_of, joined, pointer, text
 from prony.report.words import bound_sign
 
 _MOST_ROWS = 12
@@ -37,8 +37,9 @@ def brief_table(brief: Brief) -> Iterator[Block]:
         yield Paragraph("No trial counts.", Tone.BAD)
         return
     makers, app = list(_columns(brief, rows)), shared_app(brief)
+    whose = "generator" if brief.group.of_generators else "subject"
     table = Table(
-        (Column(_whose(brief), text=True), *(column for column, _ in makers)),
+        (Column(whose, text=True), *(column for column, _ in makers)),
         tuple((_name(row, app), *(make(row, _at(k)) for _, make in makers)) for k, row in enumerate(rows)),
         in_one=True,
         spans=tuple(_span(brief, row, _at(k)) for k, row in enumerate(rows)),
@@ -54,10 +55,6 @@ def brief_table(brief: Brief) -> Iterator[Block]:
 def has_table(brief: Brief) -> bool:
     """Return whether anything was answered that a table can show."""
     return any(row.cell.has_figures for row in brief.rows)
-
-
-def _whose(brief: Brief) -> str:
-    return "generator" if brief.group.of_generators else "subject"
 
 
 def _at(place: int) -> str:
@@ -191,11 +188,7 @@ def _span(brief: Brief, row: Ranked, at: str) -> Span | None:
     if not isinstance(value, Estimate) or value.low is None or value.high is None or row.cell.unqualified:
         return None
     form, of = in_scale(metric_scale(metric, [value.mean])), at + pointer("primary")
-    low, mean, high = (
-        Figure(each, form, of + pointer(name))
-        for each, name in ((value.low, "low"), (value.mean, "mean"), (value.high, "high"))
-    )
-    return Span(mean, low, high)
+    return Span(*each_of(value, of, form, "mean", "low", "high"))
 
 
 def _legend(brief: Brief) -> Text:

@@ -18,9 +18,8 @@ from prony.reading.study import StudyResults
 from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
 from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
+from prony.report.sections.checks import busiest_words, unknown_at
 from prony.report.sections.head import limited_words
-from prony.report.sections.others import busiest_words
-from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, each_of, joined, pointer, text

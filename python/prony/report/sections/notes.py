@@ -21,8 +21,14 @@ from prony.report.diagnoses import found_words, often_words
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words
 from prony.report.forms import count, day, duration, in_metric, signed_percent
-from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
-from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
+from prony.report.sections.checks import (
+    calibration_notes,
+    dependence_notes,
+    evidence_notes,
+    order_notes,
+    pace_notes,
+    subject_words,
+)
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.tables import cell_at
 from prony.report.text import (
@@ -48,7 +54,8 @@ def warm_up_notes(reading: StudyResults) -> Iterator[Text]:
     found = list(enumerate(reading.warm_ups))
     if not found:
         return
-    longer = [_longer(reading, k, one) for k, one in found if one.is_longer and not one.last.changes]
+    later = [(k, one) for k, one in found if one.is_longer and not one.last.changes]
+    longer = [text("{} ({})", _where(reading, one), _used(k, one)) for k, one in later]
     if longer:
         yield text(
             "Warmed up longer than planned, as the pilot found: {}.", listed(longer, most=_MOST_LONGER)
@@ -70,18 +77,10 @@ def _warmed_at(place: int, one: WarmUp) -> str:
     return pointer("warm_ups", place, "looks", len(one.looks) - 1)
 
 
-def _longer(reading: StudyResults, place: int, one: WarmUp) -> Text:
-    return text("{} ({})", _where(reading, one), _used(place, one))
-
-
 def _changing(reading: StudyResults, place: int, one: WarmUp) -> Text:
     looked = counted(Figure(one.last.seconds, count, _warmed_at(place, one) + pointer("seconds")), "second")
-    return text(
-        "{} (its pace still changed after {}; its trials warm up for {})",
-        _where(reading, one),
-        looked,
-        _used(place, one),
-    )
+    words = "{} (its pace still changed after {}; its trials warm up for {})"
+    return text(words, _where(reading, one), looked, _used(place, one))
 
 
 def _used(place: int, one: WarmUp) -> Figure:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prony.core.metrics import METRICS
 from prony.core.units import Scale
 from prony.figures.missing import Missing
-from prony.figures.statistics.compare import Verdict
-from prony.figures.statistics.interactions import Dependent
+from prony.figures.statistics.compare import Dependent, Verdict
 from prony.figures.summary import means
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
@@ -233,7 +232,8 @@ def _matrix(sweep: Sweep, name: str, scale: Scale, figures: _Figures) -> Table:
 def _list(sweep: Sweep, scales: dict[str, Scale], figures: _Figures, at: str) -> Table:
     """Return a table with a row for each subject: its levels, then its figures."""
     titles = [Column(text("{}", Name(factor.title)), text=True) for factor in sweep.factors]
-    titles += [Column(_headed(name, scale)) for name, scale in scales.items()]
+    units = {name: Name(f", {scale.unit}" if scale.unit else "") for name, scale in scales.items()}
+    titles += [Column(text("{}{}", Name(METRICS[name].title), unit)) for name, unit in units.items()]
     titles += [Column("to the one before", text=True)] if sweep.steps else []
     rows = []
     for point in sweep.points:
@@ -243,10 +243,6 @@ def _list(sweep: Sweep, scales: dict[str, Scale], figures: _Figures, at: str) ->
         words = bounded_words(step, at + pointer("steps", point.at[0])) if step else Text()
         rows.append((*levels, *shown, *((Entry(words),) if sweep.steps else ())))
     return Table(tuple(titles), tuple(rows))
-
-
-def _headed(name: str, scale: Scale) -> Text:
-    return text("{}{}", Name(METRICS[name].title), Name(f", {scale.unit}" if scale.unit else ""))
 
 
 def _crossed(sweep: Sweep, one: Crossed, at: str, place: int) -> Iterator[Block]:
@@ -274,7 +270,7 @@ def _crossed(sweep: Sweep, one: Crossed, at: str, place: int) -> Iterator[Block]
 
 
 def _effects(one: Crossed, at: tuple[int, int], of: str) -> Iterator[Entry]:
-    key = _place_key(at)
+    key = f"{at[0]},{at[1]}"
     if one.steps:
         step = one.steps.get(at)
         yield Entry(bounded_words(step, of + pointer("steps", key)) if step else "—")
@@ -282,7 +278,3 @@ def _effects(one: Crossed, at: tuple[int, int], of: str) -> Iterator[Entry]:
     shown = found is not None and found.verdict in (Verdict.HIGHER, Verdict.LOWER)
     words = Text() if found is None else bounded_words(found, of + pointer("found", key))
     yield Entry(words, Tone.STRONG if shown else Tone.PLAIN)
-
-
-def _place_key(at: tuple[int, int]) -> str:
-    return f"{at[0]},{at[1]}"

@@ -6,19 +6,11 @@ from prony.model.workload import ClosedLoop
 from prony.reading.groups import Group, families
 from prony.reading.saturation import LEAST_LOADS
 from prony.report.page.chart import Chapter, Chart
-from prony.report.page.charts.beside import published
-from prony.report.page.charts.curves import load_curve
-from prony.report.page.charts.dots import dots
-from prony.report.page.charts.failures import failures
-from prony.report.page.charts.order import order
-from prony.report.page.charts.over import over_chapters
-from prony.report.page.charts.percentiles import percentiles
-from prony.report.page.charts.ratios import ratios
-from prony.report.page.charts.resources import by_role, usage
-from prony.report.page.charts.seconds import course_of, heat_map, replies, slowest
-from prony.report.page.charts.settings import setting_charts
-from prony.report.page.charts.threads import thread_times
-from prony.report.page.charts.tradeoff import tradeoff
+from prony.report.page.charts.curves import load_curve, over_chapters, setting_charts
+from prony.report.page.charts.dots import dots, order, tradeoff
+from prony.report.page.charts.percentiles import course_of, heat_map, percentiles, replies, slowest
+from prony.report.page.charts.ratios import published, ratios
+from prony.report.page.charts.resources import by_role, failures, thread_times, usage
 from prony.report.page.scene import Scene
 from prony.report.text import Name, Text, Words, text
 from prony.report.words import group_title

@@ -12,7 +12,7 @@ from functools import partial
 from math import log
 from random import Random
 
-from prony.figures.rates import QUALIFIED_ERROR_RATIO
+from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.statistics.compare import Comparison, compare_family
 from prony.figures.trial_metrics import trial_metrics
 from prony.figures.validity import in_words
