@@ -1362,6 +1362,17 @@ def test_more_connections_are_advised_only_where_each_request_is_as_quick_as_alo
     assert "more connections" not in line(1.5)
 
 
+def test_more_connections_are_not_advised_where_those_in_all_slots_wait_for_one_another():
+    found = concluded(with_alone(100, in_flight=15.9, cores=0.75), subject=record(slots=16))
+    assert found.kind is DiagnosisKind.UNKNOWN
+    said = str(diagnosis_words([(found, "")]))
+    assert said.startswith(
+        "what limits it is unknown: all its workers and threads (16) had a request, and it worked on 4.0 of "
+        "these at a time, by how long one takes alone: the others waited within it, as for a CPU or a lock; "
+        "ruled out: its CPU (75%)"
+    )
+
+
 # --- starvation and full queues ---------------------------------------------------------------------------
 
 CLOSING = replace(CELL.workload.request, keep_alive=False)

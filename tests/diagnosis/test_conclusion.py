@@ -645,6 +645,25 @@ def test_fewer_connections_than_slots_wait_for_their_own_replies_only():
     assert (found.kind, found.confidence) == (DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY)
 
 
+@pytest.mark.parametrize("in_flight", [3.85, 3.99, 4.0])
+def test_as_many_connections_as_slots_do_not_show_which_of_them_limits_and_more_do(in_flight):
+    found = concluded(loaded(in_flight=in_flight))
+    assert found.kind is DiagnosisKind.UNKNOWN
+    assert Resource.SLOTS not in found.ruled_out
+    assert line(found) == (
+        "what limits it is unknown: the load had as many connections as it has workers and threads (4), and "
+        "each asks again only after its reply: which of them limits it, twice as many connections show (-c); "
+        "ruled out: its CPU (4%), the generator (0%)"
+    )
+    assert "as many connections" not in line(replace(found, asked_per_s=60.0))
+
+
+def test_slots_that_are_nearly_all_busy_at_a_fixed_rate_are_not_ruled_out():
+    full, some = (concluded(offered([40] * 4, in_flight=busy, cores=1.0)) for busy in (15.7, 12.0))
+    assert Resource.SLOTS in some.ruled_out
+    assert Resource.SLOTS not in full.ruled_out
+
+
 @pytest.mark.parametrize(
     "trial", [offered([60] * 4, in_flight=0.4, cores=1.0), loaded(in_flight=3)], ids=["open", "closed"]
 )

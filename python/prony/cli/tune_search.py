@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from prony.catalog.discover.current import Current
     from prony.catalog.schema.loader import Catalog
     from prony.model.facts import FoundRate
+    from prony.model.plan import Plan
     from prony.model.subject import Subject
     from prony.reading.study import StudyResults
     from prony.study import Study
@@ -126,12 +127,18 @@ _LONGEST_S = 15.0
 ANSWER = "answer.json"
 """The file of a search's folder that has its answer."""
 FOR_TRIALS = 0.85
-"""Of the budget; the rest is for the first request to each server of a stage, and for repeats."""
+"""Of what is left of the budget; the rest is for the first request to each server of a stage, and for
+repeats.
+"""
+# Before a stage's archive begins: environments are looked at, and the generator starts.
+_BETWEEN_S = 3.0
+# Of the budget: what takes less ended early, and what takes more is not as announced.
+_EARLY, _LATE = 0.8, 1.1
 
 
 def room(budget_s: float, trial_s: float) -> int:
-    """Return how many trials of a length a budget has room for."""
-    return int(FOR_TRIALS * budget_s / trial_s)
+    """Return how many trials of a length a budget, or what is left of it, has room for."""
+    return int(FOR_TRIALS * max(0.0, budget_s) / trial_s)
 
 
 @dataclass(slots=True)
@@ -150,6 +157,12 @@ class TuneSearch:
     has_connections: bool
     json_to: str | None = None
     stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
+    used_s: float = 0.0
+    """So far, without builds: by the archives and not by a clock, so that the same search goes on as it would
+    have.
+    """
+    last: "Trials" = field(default_factory=dict)
+    """Of the last stage."""
 
     def run(self) -> int:
         """Run stages until the answer is there, and print it; an interruption keeps what was measured."""
@@ -178,26 +191,52 @@ class TuneSearch:
 
     def _measured(self, stage: "Stage") -> "Reply":
         """Return the figures of a stage, which is measured as far as its archive lacks it."""
-        from prony.study.tuning import read_stage, stage_plan, trial_s, trials_of
+        from prony.study.tuning import read_stage, stage_plan, taken_s, trial_s, trials_of
         from prony.tune.race import StageName
 
         path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
         plan = stage_plan(self.template.plan, stage, self.wish, self.load)
+        if stage.name is StageName.CAPACITY and not self._has_time(plan, stage.candidates[0]):
+            return {}, self._room()
         study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
         if not (study.resumes and is_complete(path)):
             self._run(study, stage)
         self.stages.append((stage, path))
-        if stage.name is StageName.CAPACITY:
-            return {}, room(self.budget_s, self.trial_s)
         reading = read_stage(path)
-        # Of the archive and not of a clock: the same search goes on as it would have.
+        self.used_s += taken_s(reading) + _BETWEEN_S
+        if stage.name is StageName.CAPACITY:
+            return {one: {} for one in stage.candidates}, self._room()
+        trials = self.last = trials_of(reading, stage)
         self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
-        trials = trials_of(reading, stage)
         if not self.has_length:
             self._lengthen(trials, stage)
         if stage.name is StageName.PROFILE and not self.has_connections:
             self._connect(trials)
-        return trials, room(self.budget_s, self.trial_s)
+        return trials, self._room()
+
+    def _room(self) -> int:
+        """Return how many trials the budget has room for, with those that were asked for."""
+        return sum(one.trials for one, _ in self.stages) + room(self.budget_s - self.used_s, self.trial_s)
+
+    def _has_time(self, plan: "Plan", chosen: "Candidate") -> bool:
+        """Return whether a search for a rate fits into what is left; say so where it does not."""
+        from prony.study.extent import rough_length
+        from prony.study.rates import TYPICAL_STEPS
+        from prony.study.tuning import more_s
+
+        rates = [row["ok_per_s"] for row in self.last.get(chosen, {}).values() if row.get("ok_per_s")]
+        # It begins at half of what a closed loop carries.
+        each_s = self.trial_s + (more_s(plan, min(rates) / 2) if rates else 0.0)
+        needed_s, left_s = (TYPICAL_STEPS + plan.blocks) * each_s, self.budget_s - self.used_s
+        if needed_s <= left_s:
+            return True
+        remark = (
+            f"The highest rate within the limits was not searched for: that takes about "
+            f"{rough_length(needed_s)}, and {rough_length(max(0.0, left_s))} were left of --budget."
+        )
+        say(remark)
+        self.remarks = (*self.remarks, remark)
+        return False
 
     def _lengthen(self, trials: "Trials", stage: "Stage") -> None:
         """Make the next windows as long as percentiles of the conditions need, as far as is known by now."""
@@ -232,8 +271,8 @@ class TuneSearch:
         from prony.study import run_study
         from prony.study.extent import number_of, rough_length
 
-        before = sum(one.trials for one, _ in self.stages)
-        left_s = max(0.0, self.budget_s - before * self.trial_s / FOR_TRIALS)
+        left_s = max(0.0, self.budget_s - self.used_s)
+        study = self._within_time(study, stage)
         with StudyProgress(stage.trials, self.trial_s) as progress:
             progress.notice(
                 f"{stage.name}: {number_of(len(stage.candidates), 'setting')} in "
@@ -241,6 +280,27 @@ class TuneSearch:
                 f"at most {rough_length(left_s)} left"
             )
             run_study(study, progress)
+
+    def _within_time(self, study: "Study", stage: "Stage") -> "Study":
+        """Return a stage's study with its limits: as long as planned, with what is kept for repeats, and as
+        what is left allows beside a search for a rate; and repeats of disturbed trials as far as there is
+        time for those of the blocks that it has at least.
+        """
+        from prony.figures.statistics.compare import LEAST_BLOCKS
+        from prony.tune.race import CAPACITY_TRIALS, StageName
+
+        left_s = max(0.0, self.budget_s - self.used_s - _BETWEEN_S)
+        if stage.name is StageName.CAPACITY:
+            return replace(study, most_ns=nanoseconds(left_s))
+        kept_s = CAPACITY_TRIALS * self.trial_s if self.wish.has_capacity else 0.0
+        left_s = max(0.0, left_s - kept_s)
+        block_s = len(stage.candidates) * self.trial_s
+        times = int(left_s / (min(stage.blocks, LEAST_BLOCKS) * block_s))
+        return replace(
+            study,
+            most_ns=nanoseconds(min(left_s, stage.blocks * block_s / FOR_TRIALS)),
+            retries=min(study.retries, max(0, times - 1)),
+        )
 
     def _show(self, answer: "Recommendation") -> int:
         from prony.core.atomic_files import write_whole
@@ -282,9 +342,21 @@ class TuneSearch:
                 *_of_generator(reading),
                 *_of_processes(answer),
                 *_of_pace(reading, place),
+                self._took(),
                 self._archives(path),
             ),
         )
+
+    def _took(self) -> str:
+        """Return how much of the budget it took, and why much less, or more."""
+        from prony.study.extent import rough_length
+
+        took = f"It took {rough_length(self.used_s)} of {rough_length(self.budget_s)}, builds apart"
+        if self.used_s > _LATE * self.budget_s:
+            return f"{took}: trials were longer than foreseen, or repeated, and it takes five fresh pairs."
+        if self.used_s < _EARLY * self.budget_s:
+            return f"{took}: by what trials differ, more fresh pairs would show hardly more."
+        return f"{took}."
 
     def _archives(self, last: Path) -> str:
         trials = sum(one.trials for one, _ in self.stages)

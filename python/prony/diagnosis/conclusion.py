@@ -16,7 +16,14 @@ from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of, is_each_alone
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_CONNECTS, PEER_FULL, WAITS_WITHIN, has_few
+from prony.diagnosis.few_at_a_time import (
+    PEER_COMPUTES,
+    PEER_CONNECTS,
+    PEER_FULL,
+    WAITS_WITHIN,
+    has_few,
+    is_few,
+)
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
@@ -34,6 +41,10 @@ from prony.model.shown import shown
 _CERTAINLY_FULL = 0.97
 # With this much it can carry little more, whatever else there is: a sixth at most.
 _NEARLY_FULL = 0.85
+# Of workers and threads: so many are busy where a closed loop has as many connections; the rest of their time
+# a request is on its way.
+_FULL_SLOTS = 0.95
+_HALF_A_REQUEST = 0.5
 _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
@@ -122,6 +133,21 @@ class Diagnosis:
     def has_each_alone(self) -> bool:
         """Whether its open requests are known to be as quick as one that is alone: more can be open."""
         return is_each_alone(self.at_a_time, self.in_flight)
+
+    @property
+    def has_slot_for_each(self) -> bool:
+        """Whether a closed loop's connections keep all workers and threads busy, and are no more than these:
+        which of the two limits it, this load cannot show.
+        """
+        if self.asked_per_s is not None or self.slots is None or self.in_flight is None:
+            return False
+        full = self.shares.get(Resource.SLOTS, 0.0) >= _FULL_SLOTS
+        return full and self.in_flight < self.slots + _HALF_A_REQUEST
+
+    @property
+    def has_few(self) -> bool:
+        """Whether its open requests are known to wait for one another, and for no worker or thread."""
+        return is_few(self.at_a_time, self.in_flight, self.slots)
 
     @property
     def is_unknown(self) -> bool:
@@ -357,8 +383,10 @@ def _judged(
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
     if busy >= _NEARLY_FULL:
         return DiagnosisKind.CPU, Confidence.LIKELY
-    has_room = shares.get(Resource.SLOTS, 1.0) < 1 and not any(map(has_few, usages))
-    if all(map(_answers, usages)) and (has_room or all(one.has_each_alone for one in usages)):
+    slots = shares.get(Resource.SLOTS)
+    has_room = slots is not None and not any(map(has_few, usages))
+    free = slots is None or slots < _FULL_SLOTS
+    if all(map(_answers, usages)) and free and (has_room or all(one.has_each_alone for one in usages)):
         # Fewer connections than slots, or as quick as one alone: each waits for its own reply only.
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
     return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE
@@ -386,7 +414,11 @@ def _ruled_out(
         Resource.POOL: loops or any(one.finding.kind in (DOWNSTREAM_BUSY, *WAITS_WITHIN) for one in found),
         Resource.QUEUE: any(one.finding.kind.meaning.experiment is LONGER_QUEUE for one in found),
     }
-    most = {Resource.CPU: _NEARLY_FULL, Resource.CORES: _NEARLY_FULL, Resource.POOL: LEAST_BUSY_POOL}
+    most = {
+        **dict.fromkeys((Resource.CPU, Resource.CORES), _NEARLY_FULL),
+        Resource.POOL: LEAST_BUSY_POOL,
+        Resource.SLOTS: _FULL_SLOTS,
+    }
     for resource, share in shares.items():
         if not seen.get(resource, False) and share < most.get(resource, 1.0):
             yield resource

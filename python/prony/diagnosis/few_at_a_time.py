@@ -372,9 +372,14 @@ def has_few(usage: Consumption) -> bool:
     """Return whether it is known that requests waited for others within the server, and not for a worker or a
     thread.
     """
-    if usage.at_a_time is None or usage.in_flight < _LEAST_WAITING * max(usage.at_a_time, 1.0):
+    return is_few(usage.at_a_time, usage.in_flight, usage.slots)
+
+
+def is_few(at_a_time: float | None, in_flight: float | None, slots: int | None) -> bool:
+    """Return whether so few of the requests in flight are worked on that others wait, and not for slots."""
+    if at_a_time is None or in_flight is None or in_flight < _LEAST_WAITING * max(at_a_time, 1.0):
         return False
-    return usage.slots is None or usage.at_a_time < _MOST_OF_SLOTS * usage.slots
+    return slots is None or at_a_time < _MOST_OF_SLOTS * slots
 
 
 _Cause = tuple[Symptom, dict[str, float], dict[str, str]]

@@ -41,8 +41,9 @@ def alike_diagnoses(reading: StudyResults, group: Group, cells: Iterable[int]) -
 def _key(found: Diagnosis) -> object:
     cause = None if found.cause is None else found.cause.finding.alike
     following = found.bounds[0].resource if found.bounds else None
-    ruled_out = found.ruled_out if found.is_unknown else ()
-    return found.kind, found.confidence, cause, found.fills_cpu, following, found.overloaded, ruled_out
+    # What a line has where the limit is unknown.
+    open_ = (found.ruled_out, found.has_slot_for_each, found.has_few) if found.is_unknown else ()
+    return found.kind, found.confidence, cause, found.fills_cpu, following, found.overloaded, open_
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,30 @@ def diagnosis_words(found: Sequence[Placed]) -> Text:
             )
         case DiagnosisKind.UNKNOWN:
             over = text("; {}", _asked(found)) if first.overloaded else EMPTY
-            return text("what limits it is unknown{}; {}{}", over, ruled_out_words(found), _to_try(found))
+            said, to_try = _slot_for_each(found), EMPTY if first.has_slot_for_each else _to_try(found)
+            return text("what limits it is unknown{}{}; {}{}", over, said, ruled_out_words(found), to_try)
+
+
+def _slot_for_each(found: Sequence[Placed]) -> Text:
+    """Return what a closed loop shows that has as many connections as there are workers and threads; empty of
+    another load.
+    """
+    if not all(one.has_slot_for_each for one, _ in found):
+        return EMPTY
+    slots = _range([(one.slots or 0, at + pointer("slots")) for one, at in found], count)
+    if all(one.has_few for one, _ in found):
+        worked = _range([(one.at_a_time or 0.0, at + pointer("at_a_time")) for one, at in found], digits(1))
+        return text(
+            ": all its workers and threads ({}) had a request, and it worked on {} of these at a time, by "
+            "how long one takes alone: the others waited within it, as for a CPU or a lock",
+            slots,
+            worked,
+        )
+    return text(
+        ": the load had as many connections as it has workers and threads ({}), and each asks again only "
+        "after its reply: which of them limits it, twice as many connections show (-c)",
+        slots,
+    )
 
 
 def _to_try(found: Sequence[Placed]) -> Text:

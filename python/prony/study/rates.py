@@ -69,6 +69,16 @@ class _Search:
         """Run turns of one block, and judge each by the objective."""
         run_turns(self.bench, turns, self.ledger, self.listener, partial(_judged, self.objective, self.cells))
 
+    def has_time(self) -> bool:
+        """Return whether one more rate, and the fresh trials after it, end within the time of the study, if
+        they take as long as those before.
+        """
+        most_ns, done = self.bench.study.most_ns, len(self.ledger.entries)
+        if most_ns is None or not done:
+            return True
+        more = 1 + self.bench.study.plan.blocks
+        return self.ledger.measured_ns * (done + more) <= most_ns * done
+
     def step(self, turn: Turn) -> RateStep:
         """Return the result of a turn."""
         known, loop = self.ledger.latest(turn).facts.find_rate, turn.cell.workload.loop
@@ -153,13 +163,14 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
 
 
 def _search(looking: _Search, template: Cell) -> None:
-    """Try rates, each in one valid trial, until the boundary is known, or a trial decides nothing.
+    """Try rates, each in one valid trial, until the boundary is known, a trial decides nothing, or time is
+    up.
 
     Where the generator alone leaves a trial open, lower rates can show more: the search goes on.
     """
     name, steps = template.subject.name, tuple[RateStep, ...]()
     first = _first_rate(looking, template)
-    while (rate := next_rate(steps, first, MOST_RATE_PER_S)) is not None:
+    while (rate := next_rate(steps, first, MOST_RATE_PER_S)) is not None and looking.has_time():
         steps = looking.found[name] = (*steps, _tried(looking, template, rate))
         if steps[-1].met is None and steps[-1].limit is None:
             return
@@ -218,7 +229,7 @@ def _tested(looking: _Search, ready: Sequence[Cell]) -> dict[str, tuple[RateStep
     steps: dict[str, tuple[RateStep, ...]] = {}
     blocks = looking.bench.study.plan.blocks
     first = 1
-    while cells := tuple(_to_test(looking, ready, steps)):
+    while (not steps or looking.has_time()) and (cells := tuple(_to_test(looking, ready, steps))):
         for block in range(first, first + blocks):
             for name, step in _block(looking, cells, block):
                 steps[name] = (*steps.get(name, ()), step)

@@ -300,6 +300,8 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
     precision = study.plan.design.precision
     if precision is None and study.plan.design.length_ns is not None:
         return _run_for(study.plan.design.length_ns, ledger, run_block)
+    if precision is None and study.most_ns is not None:
+        return _run_for(study.most_ns, ledger, run_block, study.plan.blocks)
     if precision is None:
         for block in range(study.plan.blocks):
             run_block(block)
@@ -312,17 +314,21 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
     raise AssertionError("the last look always stops")
 
 
-def _run_for(length_ns: int, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped:
-    """Run blocks, five at least, until one more, as long as the last, would end after this time."""
+def _run_for(
+    length_ns: int, ledger: Ledger, run_block: Callable[[int], None], most: int | None = None
+) -> Stopped | None:
+    """Run blocks, five at least, until one more, as long as the last, would end after this time; or all,
+    ``most``.
+    """
     began_ns = time.monotonic_ns() - ledger.measured_ns
-    for block in count():
+    for block in count() if most is None else range(most):
         block_ns = time.monotonic_ns()
         run_block(block)
         now_ns = time.monotonic_ns()
-        is_over = 2 * now_ns - block_ns - began_ns > length_ns
+        is_over = 2 * now_ns - block_ns - began_ns > length_ns and block + 1 != most
         if is_over and block + 1 >= LEAST_BLOCKS and not ledger.has_after(block):
             return Stopped("length", block + 1, f"the next would end after {format_duration(length_ns)}")
-    raise AssertionError("time always passes")
+    return None
 
 
 def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:

@@ -65,6 +65,8 @@ class Study:
     app, in its folder; empty: none. ``fitness``: the load engine's calibration on a machine, null where there
     is none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
     in a file. ``command``: what to type for the same study in a new archive; empty: nobody types it.
+    ``most_ns``: for how long trials may be measured; five blocks are, and fresh trials of one rate of a
+    search, whatever they take; null: no limit.
     """
 
     plan: Plan
@@ -83,6 +85,7 @@ class Study:
     fleet: Fleet | None = None
     requests: RequestDescriptors = field(default_factory=dict)
     command: str = ""
+    most_ns: int | None = None
 
 
 class StudyListener(Protocol):

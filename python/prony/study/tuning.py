@@ -18,7 +18,7 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.core.units import seconds
 from prony.figures.missing import Missing, Value
-from prony.figures.objective import Condition
+from prony.figures.objective import Condition, parse_objective
 from prony.figures.statistics.effects import geometric_mean
 from prony.figures.summary import CellSummary
 from prony.model.plan import Cell, Plan
@@ -27,7 +27,7 @@ from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop, DurationStop
 from prony.plan.factors import name_with
 from prony.reading.study import StudyResults, read_archive
-from prony.study.rates import searching
+from prony.study.rates import searching, workload_at
 from prony.tune.race import Figures, Stage, StageName, Trials, TuneWish, costs_of
 from prony.tune.space import Candidate, Cost, Knobs, slots_needed
 
@@ -181,6 +181,30 @@ def expected_rate(trials: Trials, stage: Stage, cpus: float) -> float:
 
 def _percentile(condition: Condition) -> re.Match[str] | None:
     return re.search(r"_p(\d+)$", condition.metrics[0])
+
+
+def more_s(plan: Plan, rate_per_s: float) -> float:
+    """Return how much longer a window of a search for a rate is at this one than the plan's: its percentiles
+    need so many requests.
+    """
+    load = plan.cells[0].workload
+    at = workload_at(load, rate_per_s, parse_objective(plan.design.find_rate))
+    lengths = [one.stop.duration_ns for one in (load, at) if isinstance(one.stop, DurationStop)]
+    return seconds(lengths[-1] - lengths[0])
+
+
+def taken_s(reading: StudyResults) -> float:
+    """Return how long the runs of a stage took, after all was built; of one that was killed, until its last
+    trial began. No pause between them counts.
+    """
+    starts = [one.started_unix_ns for one in reading.trials]
+    total_ns = 0
+    for place, run in enumerate(reading.runs):
+        until = [one.started_unix_ns for one in reading.runs[place + 1 :]]
+        own = [one for one in starts if run.started_unix_ns <= one < min(until, default=inf)]
+        end_ns = run.ended_unix_ns or max(own, default=run.started_unix_ns)
+        total_ns += max(0, end_ns - run.started_unix_ns)
+    return seconds(total_ns)
 
 
 def trial_s(reading: StudyResults) -> float | None:

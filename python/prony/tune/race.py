@@ -33,7 +33,9 @@ died, that all its requests were lost.
 Trials = Mapping[Candidate, Mapping[int, Figures]]
 """By candidate and block."""
 Reply = tuple[Trials, int]
-"""The figures of a stage, and how many trials of the length of its trials the whole budget has room for."""
+"""The figures of a stage, none where there was no time for it, and how many trials the whole budget has room
+for, with those that were asked for: the others as long as those of this stage.
+"""
 
 # Of the trials: a search that takes more leaves too few to show the gain.
 _SEARCHED = 0.5
@@ -260,8 +262,8 @@ def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
     answer = yield from _confirmed(search)
     if answer.chosen and wish.has_capacity and search.room - search.spent >= CAPACITY_TRIALS:
         stage = Stage(StageName.CAPACITY, (answer.chosen,), CAPACITY_BLOCKS)
-        yield stage
-        search.stages.append(stage)
+        measured, _ = yield stage
+        search.stages += [stage] if measured else []
     return replace(answer, stages=tuple(search.stages), beaten=search.beaten)
 
 
