@@ -1,10 +1,17 @@
 """`prony tune` says what is wrong before anything starts, and asks for what was typed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from prony.cli.tune_search import Today, how_to_start
+from prony.cli.tune_search import (
+    Today,
+    how_to_start,
+    said_of_kept_connections,
+    said_of_threads,
+    variables_beside,
+)
 from prony.machine.cpus import Cpu
 from prony.report.formats.as_json import document_json
 from prony.study.assembly import command_line
@@ -94,6 +101,9 @@ def started(search):
         ),
         ((*SHOP, "--try", "gunicorn.threads=many"), "`--set gunicorn.threads=many`: expected"),
         ((*SHOP, "--try", "gunicorn.threads=1"), "`gunicorn.threads` is 1 already"),
+        ((*SHOP, "--try", "gunicorn.threads=8", "--slo", "p99 < 9ms"), "`--slo` does not work with `--try`"),
+        ((*SHOP, "--try", "gunicorn.threads=8", "--hold", "threads"), "`--hold` does not work with `--try`"),
+        ((*SHOP, "--pairs", "9"), "`--pairs` only works with `--try`"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words(tune, folder, typed, words):
@@ -142,6 +152,20 @@ def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
         (
             {"Dockerfile": "FROM python\nENV WEB_CONCURRENCY=$N\nCMD gunicorn shop:app"},
             "how many processes it starts",
+        ),
+        (
+            {
+                "Procfile": "web: gunicorn -c a.py shop:app",
+                "a.py": "import os\nworkers = 1\nif os.getenv('LIVE'):\n    workers = 9\n",
+            },
+            "how many processes it starts",
+        ),
+        (
+            {
+                "Dockerfile": "FROM tiangolo/uvicorn-gunicorn\nENV APP_MODULE=shop:app\nCOPY . /app\n",
+                "shop.py": "async def app(scope, receive, send): ...\n",
+            },
+            "`-w $WEB_CONCURRENCY`",
         ),
         (
             {
@@ -266,7 +290,7 @@ YOURS = "gunicorn -w 4 -k gthread --timeout 120 --preload shop:app"
         (Move.KEEP, YOURS),
         (
             Move.CHANGE,
-            "gunicorn -k gthread --timeout 120 --preload --workers 2 --threads 8 shop:app",
+            "gunicorn --workers 2 --threads 8 -k gthread --timeout 120 --preload shop:app",
         ),
     ],
 )
@@ -334,9 +358,53 @@ def test_the_server_has_all_cpus_of_the_machine_or_as_many_as_are_asked_for(
 ):
     four = tuple(Cpu(number, number) for number in range(4))
     monkeypatch.setattr("prony.machine.cpus.available_cpus", lambda: four)
+    monkeypatch.setattr("prony.machine.cgroups.cgroup", lambda: {"cpu_quota": None})
     tune(*SHOP, *typed)
     assert searches[0].wish.machine.cpus == cpus
     assert searches[0].template.plan.sandbox.share_cpus is is_shared
+
+
+def test_a_container_has_what_its_groups_allow(tune, searches, monkeypatch):
+    monkeypatch.setattr("prony.machine.cgroups.cgroup", lambda: {"cpu_quota": 0.5})
+    monkeypatch.setattr("prony.machine.cgroups.memory", lambda: {"limit_bytes": 2**28})
+    tune(*SHOP)
+    machine = searches[0].wish.machine
+    assert (machine.cpus, machine.memory_bytes) == (0.5, 2**28)
+
+
+def answer(search, workers, threads):
+    """The advice to use so many workers and threads of the server of today."""
+    own = search.wish.incumbent
+    return Recommendation(Move.CHANGE, own, Candidate(own.server, workers, threads), None, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("today", "more", "is_said"),
+    [
+        ("gunicorn -w 4 shop:app", (), (True, True)),
+        ("gunicorn -w 4 shop:app", ("--no-keepalive",), (True, False)),
+        ("gunicorn -w 4 --threads 2 shop:app", (), (False, False)),
+    ],
+)
+def test_what_threads_may_break_and_a_proxy_may_take_away_is_said(tune, searches, today, more, is_said):
+    tune(*SHOP, "--current", today, *more)
+    [search] = searches
+    found = answer(search, 4, 16)
+    assert (bool(said_of_threads(found)), bool(said_of_kept_connections(search, found))) == is_said
+    kept = replace(found, advice=Move.KEEP)
+    assert [*said_of_threads(kept), *said_of_kept_connections(search, kept)] == []
+
+
+def test_variables_that_no_form_has_are_named(tune, searches, folder):
+    (folder / "Dockerfile").write_text("FROM python\nENV MODE=live\nCMD gunicorn shop:app")
+    tune(*SHOP)
+    [search] = searches
+    (cell,) = search.template.plan.cells
+    _, forms = how_to_start(answer(search, 2, 8), cell.subject, search.today)
+    assert variables_beside(search.today, forms) == [
+        "The app had MODE as in `CMD` in Dockerfile; no form above repeats them."
+    ]
+    assert variables_beside(search.today, {}) == []
 
 
 def test_a_number_is_left_as_it_is_today(tune, searches):

@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.figures.objective import Condition
     from prony.model.plan import Plan
+    from prony.model.sandbox import SandboxChoice
     from prony.study import Study
-    from prony.tune.space import Candidate, Knobs
+    from prony.tune.space import Candidate, Knobs, Machine
 
 EPILOG = """\
 Examples:
@@ -156,6 +158,7 @@ def tune(
 
     known, typed = load_catalog(()), given(context)
     _refuse(own, wanted, load)
+    _refuse_beside(typed)
     check_output(wanted.json_to)
     files.check(typed, is_mix=False)
     ask.check(keeps=ask.keep_alive is not False)
@@ -210,10 +213,8 @@ def _search(
 
     *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
     """
-    from prony.sandbox.choice import memory_bytes
     from prony.study.tuning import StageLoad, knobs_of
     from prony.tune.race import TuneWish, least_trials
-    from prony.tune.space import Machine
 
     plan, counts = template.plan, cpus_of(template.plan)
     knobs = tuple(knobs_of(one, template.catalog, counts[one.name]) for one in plan.subjects())
@@ -226,12 +227,11 @@ def _search(
             hint="`prony servers NAME` lists the settings of a server; `prony run` compares servers",
         )
     sandbox, each_s = plan.sandbox, _trial_s(template)
-    cpus = sandbox.cpu_quota or max(counts.values())
     budget_s = seconds(duration_of("--budget", wanted.budget))
     wish = TuneWish(
         knobs=knobs,
         incumbent=incumbent,
-        machine=Machine(cpus, sandbox.memory_bytes or memory_bytes(), wanted.database_connections),
+        machine=_machine(sandbox, max(counts.values()), wanted.database_connections),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
         higher_is_better=wanted.objective is Aim.RATE,
@@ -257,6 +257,20 @@ def _search(
         has_connections=load.connections is not None or load.rate is not None,
         json_to=wanted.json_to,
     )
+
+
+def _machine(sandbox: "SandboxChoice", cpus: int, connections: int | None) -> "Machine":
+    """Return what a server may use, within the limits of Prony's own control groups: a container of one CPU
+    shows all of its machine.
+    """
+    from prony.machine.cgroups import cgroup, memory
+    from prony.sandbox.choice import memory_bytes
+    from prony.tune.space import Machine
+
+    found = (cgroup()["cpu_quota"], memory()["limit_bytes"])
+    quota, limit = (one if isinstance(one, int | float) else inf for one in found)
+    own = sandbox.memory_bytes or memory_bytes()
+    return Machine(min(sandbox.cpu_quota or cpus, quota), min(own, limit), connections)
 
 
 def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Candidate":
@@ -347,6 +361,24 @@ def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None
         raise UsageError(f"`-c {load.connections}`: expected one number of connections")
     # Before it is said what was found in the folder.
     duration_of("--budget", wanted.budget)
+
+
+# What a search alone asks for.
+_OF_SEARCH = ("slo", "budget", "database_connections", "hold")
+
+
+def _refuse_beside(typed: "Mapping[str, str]") -> None:
+    """Refuse options that change nothing: one setting is tried, and what else is asked of it is not looked
+    at; or a search has as many pairs as there is time for.
+    """
+    wrong = [typed[name] for name in _OF_SEARCH if name in typed]
+    if "attempt" in typed and wrong:
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--try`, which searches for nothing",
+            hint="leave out one of them; `prony run --set` measures what a setting meets",
+        )
+    if "pairs" in typed and "attempt" not in typed:
+        raise UsageError("`--pairs` only works with `--try`", hint="--budget says how long a search may take")
 
 
 def _conditions(text: str) -> "tuple[Condition, ...]":

@@ -20,7 +20,7 @@ from prony.core.errors import ArchiveError, ExitCode, UsageError
 from prony.core.units import MIB, SECOND_NS, format_duration, nanoseconds, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from prony.catalog.discover.current import Current
     from prony.catalog.schema.loader import Catalog
@@ -340,7 +340,10 @@ class TuneSearch:
                 *self.remarks,
                 *_unmeasured(answer, self.wish),
                 *_of_generator(reading),
+                *variables_beside(self.today, forms),
                 *_of_processes(answer),
+                *said_of_threads(answer),
+                *said_of_kept_connections(self, answer),
                 *_of_pace(reading, place),
                 self._took(),
                 self._archives(path),
@@ -365,6 +368,43 @@ class TuneSearch:
             f"--html FILE` draws the search, `prony report FILE` reads each, `prony why {last}` says "
             "what limits."
         )
+
+
+def said_of_kept_connections(search: TuneSearch, answer: "Recommendation") -> list[str]:
+    """Return that what is to be used keeps connections, and today's does not: most of a gain may be that, and
+    is lost behind a proxy that opens one for each request.
+    """
+    own, chosen = answer.incumbent, answer.chosen or answer.incumbent
+    keep_alive = search.template.plan.cells[0].workload.request.keep_alive
+    if not keep_alive or _keeps(search, own) or not _keeps(search, chosen):
+        return []
+    return [
+        f"{own.words} ends the connection after each reply; {chosen.words} keeps it, as this load does. "
+        "Behind a proxy that opens one for each request the gain may be less: --no-keepalive measures that."
+    ]
+
+
+def _keeps(search: TuneSearch, one: "Candidate") -> bool:
+    """Return whether a setting keeps connections, as its server's entry declares it."""
+    from prony.catalog.schema.settings import keep_alive_fact, resolved_settings
+    from prony.study.tuning import server_of
+
+    plan = search.template.plan
+    plain = next(cell.subject for cell in plan.cells if server_of(cell.subject) == one.server)
+    levels = search.wish.knobs_of(one).settings(one)
+    subject = replace(plain, settings={**plain.settings, **levels})
+    entry = search.template.catalog.server(plain.server)
+    return keep_alive_fact(entry, resolved_settings(entry, subject, cpus_of(plan)[plain.name])).on
+
+
+def variables_beside(today: "Today", forms: "Mapping[str, str]") -> list[str]:
+    """Return which variables all trials had and no form has."""
+    current = today.current if forms else None
+    given = current.environment if current else {}
+    missing = ", ".join(name for name in given if not any(name in text for text in forms.values()))
+    if current is None or not missing:
+        return []
+    return [f"The app had {missing} as in {current.source}; no form above repeats them."]
 
 
 def _named(subject: "Subject") -> str:
@@ -475,6 +515,18 @@ def _of_processes(answer: "Recommendation") -> list[str]:
         f"What the app keeps in its own memory (sessions, caches, counters, background jobs) is there "
         f"{workers} times with {workers} processes; no load shows what that breaks: look before you change, "
         "or search with --hold workers."
+    ]
+
+
+def said_of_threads(answer: "Recommendation") -> list[str]:
+    """Return what threads may break, where the advice has them and today does not."""
+    threads, before = ((one.threads if one else None) or 1 for one in (answer.chosen, answer.incumbent))
+    if threads <= 1 or before > 1:
+        return []
+    return [
+        f"The app's code runs in {threads} threads of a process at once, and today in one: what is not made "
+        "for that (globals, shared clients, libraries in C) may mix up requests, which no load shows: look "
+        "before you change, or search with --hold threads."
     ]
 
 

@@ -371,6 +371,14 @@ def test_a_path_below_the_folder_of_its_place_is_one_of_the_apps_folder():
         ('workers = int(os.environ.get("WEB", 4))', "4"),
         ('workers = int(os.getenv("SET", "4"))', "9"),
         ("workers = compute()", ""),
+        ("workers: int = 3", "3"),
+        ("workers = 1\nif os.getenv('LIVE'):\n    workers = 9", ""),
+        ("workers = 1\nworkers += 2", ""),
+        ("workers, threads = 2, 4", ""),
+        ("from base import *", ""),
+        ("from base import workers", ""),
+        ("from base import *\nworkers = 3", "3"),
+        ("workers = 3\ndef post_fork(server, worker):\n    workers = 9", "3"),
     ],
 )
 def test_a_configuration_in_python_is_read_and_never_run(line, workers):

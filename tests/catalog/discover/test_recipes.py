@@ -13,7 +13,9 @@ from prony.catalog.discover.configuration import python_values
 from prony.catalog.discover.current import ReadingAid, find_current
 from prony.catalog.discover.images import read_image
 from prony.catalog.discover.recipes import recipe_of
+from prony.catalog.discover.renumbered import renumbered
 from prony.catalog.discover.sources import Folder
+from prony.catalog.discover.units import command_of_unit
 from prony.catalog.discover.written import written_commands
 from prony.catalog.schema.loader import load_catalog
 from prony.study.equal_share import processes_and_threads
@@ -96,7 +98,12 @@ def test_a_unit_is_read_back(one):
 def test_a_unit_keeps_a_folder_with_signs_of_its_own():
     unit = forms(Candidate("gunicorn", 2, 2), "/srv/50% $off")["systemd"]
     assert "WorkingDirectory=/srv/50%% $off" in unit
-    assert 'ExecStart="/srv/50%% $$off/.venv/bin/gunicorn"' in unit
+    assert 'ExecStart="/srv/50%% $off/.venv/bin/gunicorn"' in unit
+
+
+def test_a_unit_keeps_the_quotes_of_a_call():
+    made = forms(Candidate("gunicorn", 2, 2), app="shop:create_app('live')")["systemd"]
+    assert shlex.split(made.splitlines()[-1])[-1] == "shop:create_app('live')"
 
 
 def test_gunicorns_configuration_is_python():
@@ -184,22 +191,38 @@ def test_a_configuration_and_variables_have_the_class_too(server, worker_class):
         (
             "gunicorn -w 4 -k gthread --timeout 120 --preload -b :80 shop:app",
             Candidate("gunicorn", 2, 8),
-            "gunicorn -k gthread --timeout 120 --preload --workers 2 --threads 8 shop:app",
+            "gunicorn --workers 2 --threads 8 -k gthread --timeout 120 --preload -b :80 shop:app",
         ),
         (
             "gunicorn -k uvicorn.workers.UvicornWorker shop:app",
             Candidate("gunicorn-uvicorn", 2),
-            "gunicorn -k uvicorn.workers.UvicornWorker --workers 2 shop:app",
+            "gunicorn --workers 2 -k uvicorn.workers.UvicornWorker shop:app",
         ),
         (
             "uwsgi --http :80 -p 4 --harakiri 30 --module shop:app",
             Candidate("uwsgi", 2, 8),
-            "uwsgi --http 127.0.0.1:8000 --harakiri 30 --processes 2 --threads 8 --wsgi shop:app",
+            "uwsgi --processes 2 --threads 8 --http :80 --harakiri 30 --module shop:app",
         ),
         (
             "granian --interface wsgi --workers 4 --no-ws shop:app",
             Candidate("granian", 2, 8),
-            "granian --interface wsgi --no-ws --workers 2 --blocking-threads 8 shop:app",
+            "granian --workers 2 --blocking-threads 8 --interface wsgi --no-ws shop:app",
+        ),
+        (
+            "MODE=live gunicorn -w4 -b unix:/run/shop.sock --user shop --access-logfile /var/a.log shop:app",
+            Candidate("gunicorn", 2, 8),
+            "MODE=live gunicorn --workers 2 --threads 8 -b unix:/run/shop.sock --user shop "
+            "--access-logfile /var/a.log shop:app",
+        ),
+        (
+            "cd src && exec python -m gunicorn --workers=4 'shop:create_app(\"a b\")' >> a 2>&1",
+            Candidate("gunicorn", 2, 8),
+            "cd src && exec python -m gunicorn --workers 2 --threads 8 'shop:create_app(\"a b\")' >> a 2>&1",
+        ),
+        (
+            "uvicorn --port $PORT \\\n  --workers ${N:-2} shop:app",
+            Candidate("uvicorn", 3),
+            "uvicorn --workers 3 --port $PORT shop:app",
         ),
     ],
 )
@@ -207,6 +230,88 @@ def test_the_words_of_today_stay_with_other_numbers(typed, one, shell):
     recipe = recipe_of(one, "shop:app", "wsgi", today=current(typed))
     assert recipe.shell == shell
     assert read_command(recipe.shell) == one
+
+
+@pytest.mark.parametrize(
+    "text", ["./start.sh uwsgi.ini", "python serve.py", "uwsgi --ini a.ini -p 4", "uwsgi a.ini"]
+)
+def test_what_has_its_numbers_in_a_file_of_its_own_has_no_text_with_others(text):
+    assert renumbered("uwsgi", text, {"--processes": 2}) is None
+
+
+def found_in(files):
+    """What runs today by the files of a folder."""
+    return find_current(Folder(files.get, lambda path: [] if path else list(files)), ReadingAid()).current
+
+
+def over(files):
+    """The forms of other settings than those of today."""
+    recipe = recipe_of(Candidate("gunicorn", 2, 8), "shop:app", "wsgi", today=found_in(files))
+    return dict(recipe.forms("/srv/shop"))
+
+
+def test_a_unit_of_today_keeps_all_else_that_it_has():
+    start = "ExecStart=/srv/a/bin/gunicorn{} --access-logformat '%%(h)s' -b unix:/run/shop.sock shop:app"
+    unit = f"[Service]\nUser=shop\n{start.format(' -w 4')}\n"
+    made = over({"shop.service": unit})["systemd"]
+    assert made.splitlines()[1:] == ["[Service]", "ExecStart=", start.format(" --workers 2 --threads 8")]
+    again = command_of_unit({}.get, "shop.service", unit + made)
+    assert read_command(again.text) == Candidate("gunicorn", 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [
+        (
+            'ENTRYPOINT ["gunicorn"]\nCMD ["-w", "4", "-b", "0.0.0.0:5000", "shop:app"]',
+            'ENTRYPOINT []\nCMD ["gunicorn", "--workers", "2", "--threads", "8", "-b", "0.0.0.0:5000", '
+            '"shop:app"]\n',
+        ),
+        (
+            "CMD gunicorn -w 4 -b :$PORT shop:app",
+            "CMD gunicorn --workers 2 --threads 8 -b :$PORT shop:app\n",
+        ),
+        (
+            'CMD ["gunicorn", "--forwarded-allow-ips", "*", "shop:app"]',
+            'CMD ["gunicorn", "--workers", "2", "--threads", "8", "--forwarded-allow-ips", "*", '
+            '"shop:app"]\n',
+        ),
+    ],
+)
+def test_the_command_of_an_image_is_its_own_and_not_behind_its_entry(command, form):
+    image = f"FROM python\n{command}\n"
+    made = over({"Dockerfile": image})["Dockerfile"]
+    assert made == form
+    assert read_command(found_in({"Dockerfile": image + made}).text) == Candidate("gunicorn", 2, 8)
+
+
+def test_a_procfile_of_today_keeps_its_words():
+    made = over({"Procfile": "web: gunicorn -w 4 --bind unix:/tmp/a shop:app\n"})["Procfile"]
+    assert made == "web: gunicorn --workers 2 --threads 8 --bind unix:/tmp/a shop:app\n"
+
+
+def test_a_form_is_not_its_own_where_something_stands_around_the_command():
+    made = over({"Procfile": "web: sh -c 'gunicorn -w 4 --timeout 9 shop:app'\n"})["Procfile"]
+    assert made == "web: gunicorn --bind 0.0.0.0:$PORT --timeout 9 --workers 2 --threads 8 shop:app\n"
+    unit = "[Service]\nExecStart=/bin/sh -c 'gunicorn -w 4 shop:app'\n"
+    assert "ExecStart=/srv/shop/.venv/bin/gunicorn --bind" in over({"shop.service": unit})["systemd"]
+
+
+def test_what_wins_over_a_configuration_and_over_variables_stands_above_them():
+    made = over({"Procfile": "web: gunicorn -w 4 -c a.py shop:app\n", "a.py": "preload_app = True\n"})
+    wins = "# without --workers in the command, which would win\n"
+    assert made["gunicorn.conf.py"].startswith(f"# other lines of a.py stay\n{wins}workers = 2\n")
+    assert made["environment"].startswith(f"{wins}WEB_CONCURRENCY=2\n")
+    made = over({"Procfile": "web: gunicorn -c a.py shop:app\n", "a.py": "workers = 3\n"})
+    assert made["environment"].startswith("# unless a.py says otherwise\n")
+
+
+def test_what_else_stands_in_a_variable_of_options_stays_there():
+    image = (
+        "FROM python\nENV GUNICORN_CMD_ARGS='--timeout 90 --threads 2 --workers 4'\nCMD gunicorn shop:app\n"
+    )
+    lines = shlex.split(over({"Dockerfile": image})["environment"], comments=True)
+    assert "GUNICORN_CMD_ARGS=--workers 2 --threads 8 --timeout 90" in lines
 
 
 def test_a_configuration_that_could_not_say_all_of_today_is_none():

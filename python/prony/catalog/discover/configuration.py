@@ -35,8 +35,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def python_values(text: str, cpus: int, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the plain values that a configuration in Python assigns; of one that is computed otherwise an
-    empty text. It is read, never run.
+    """Return the plain values that a configuration in Python assigns; of one that is computed otherwise, by a
+    condition or in another file, an empty text. It is read, never run.
     """
     try:
         tree = ast.parse(text)
@@ -45,10 +45,31 @@ def python_values(text: str, cpus: int, variables: Mapping[str, str]) -> dict[st
     found: dict[str, str] = {}
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
                 known = _Known(cpus, variables, found).value(value)
                 found[name] = "" if known is None else str(known)
+            case _:
+                found |= dict.fromkeys(_bound(statement), "")
     return found
+
+
+# Of Gunicorn's: what another file may say as well.
+_ELSEWHERE = ("workers", "threads", "worker_class")
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of another kind gives a value, or may: a loop, a condition."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield from (one for one in _ELSEWHERE if name == "*" or one == (other or name))
 
 
 @dataclass(frozen=True, slots=True)

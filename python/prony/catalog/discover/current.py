@@ -67,7 +67,7 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
-_AS_MODULE = {"waitress": "waitress-serve"}
+AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _CLOSING = ("fi", "done", "esac", "}", "else", "wait", ";;", "")
 _PREFIXES = ("exec", "command", "env", "nohup")
@@ -104,7 +104,7 @@ class Current:
     ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
     ``kept``: the options in its words, by their long names, each with those words; ``lost``: those that are
     not taken over and may change what it does, as they are written. ``program``: what starts the server,
-    where that is not its own program, such as rackup.
+    where that is not its own program, such as rackup. ``is_whole``: the text is all that stands there.
     """
 
     source: str
@@ -126,6 +126,7 @@ class Current:
     kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
     lost: Mapping[str, str] = field(default_factory=dict)
     program: str = ""
+    is_whole: bool = True
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -316,7 +317,7 @@ def _command(text: str) -> _Command | None:
     program, words = chosen[at], chosen[at + 1 :]
     start = _own_options(words)
     is_module = words[start:] and words[:start][-1:] == ["-m"]
-    module = _AS_MODULE.get(words[start], words[start]) if is_module else ""
+    module = AS_MODULE.get(words[start], words[start]) if is_module else ""
     if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module in TOOLS):
         left += [f"`{shlex.join(words[: start - 1])}` of Python"] * (start > 1)
         program, words = module, words[start + 1 :]
@@ -493,6 +494,7 @@ class _Reading:
             call=self.call,
             kept=tuple(self.taken),
             lost=self.lost,
+            is_whole=self.written.is_whole,
         )
 
     def _of_server(self, server: ServerCommand) -> Current | None:
@@ -619,7 +621,7 @@ class _Reading:
         for at, word in enumerate(words):
             option, _, value = word.rpartition("=")
             path = self._placed(value).removeprefix("./")
-            if not path.startswith("-") and path.endswith(_UWSGI_FILES):
+            if not path.startswith("-") and path.endswith(UWSGI_FILES):
                 start = at - 1 if not option and at and words[at - 1] in _UWSGI_NAMED else at
                 text = self.folder.read(path)
                 return (
@@ -795,7 +797,7 @@ class _Reading:
 _PSGI_APP = "{app_dir}/{app}"
 # Of a project's `manage.py`: other commands prepare something.
 _SERVING = re.compile(r"(?:run|start|serve)$|(?:run_?)?(?:serve|gunicorn|uvicorn|waitress|daphne|hypercorn)")
-_UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
+UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
 _WORKER_CLASS = re.compile(

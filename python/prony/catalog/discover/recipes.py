@@ -6,6 +6,7 @@
 """
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from posixpath import join
 from types import MappingProxyType
 
 from prony.catalog.discover.current import COUNTS, Current
+from prony.catalog.discover.renumbered import renumbered
 from prony.catalog.discover.servers import ROOTS, SERVERS
 from prony.tune.space import Candidate
 
@@ -99,7 +101,8 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
 class Recipe:
     """How to start a server with chosen settings. ``bind``: the options of an address to listen on;
     ``is_deaf``: without them it listens nowhere. ``root``: the folder, in the app's, where imports begin.
-    ``folder``: that of its program, as a unit names it.
+    ``folder``: that of its program, as a unit names it. ``text``: today's command with other numbers, which
+    stands in ``source``; empty: there is none. ``remarks``: what stands above a configuration, and variables.
     """
 
     command: tuple[str, ...]
@@ -109,10 +112,17 @@ class Recipe:
     folder: str = ".venv/bin"
     variables: Mapping[str, str] = field(default_factory=dict)
     configuration: Mapping[str, int | str] = field(default_factory=dict)
+    text: str = ""
+    source: str = ""
+    remarks: tuple[str, str] = ("", "")
 
     @property
     def shell(self) -> str:
-        """The command line, typed in the app's folder, without an address where the server has a default."""
+        """The command line, typed in the app's folder, without an address where the server has a default;
+        over one of today that one, with its own.
+        """
+        if self.text:
+            return self.text if "PYTHONPATH" in self.text else self._searching() + self.text
         words = self._bound(_LOOPBACK, str(PORT)) if self.is_deaf else self.command
         return self._searching() + shlex.join(words)
 
@@ -128,14 +138,17 @@ class Recipe:
         """Yield each form with its name. ``folder``: the app's."""
         if self.configuration:
             lines = (f"{key} = {json.dumps(value)}\n" for key, value in self.configuration.items())
-            yield "gunicorn.conf.py", "".join(lines)
-        yield "Procfile", f"web: {self._searching()}{self._for_platform()}\n"
-        yield "systemd", self._unit(folder)
+            yield "gunicorn.conf.py", "".join((self.remarks[0], *lines))
         searched = f"ENV PYTHONPATH={json.dumps(self.root)}\n" if self.root else ""
-        yield "Dockerfile", f"{searched}CMD {json.dumps(self._bound(_EVERYWHERE, str(PORT)))}\n"
+        usual = {
+            "Procfile": f"web: {self._searching()}{self._for_platform()}\n",
+            "systemd": self._unit(folder),
+            "Dockerfile": f"{searched}CMD {json.dumps(self._bound(_EVERYWHERE, str(PORT)))}\n",
+        }
+        yield from {**usual, **dict(_where_it_stands(self.source, self.text) if self.text else ())}.items()
         if self.variables:
             lines = (f"{name}={shlex.quote(value)}\n" for name, value in self.variables.items())
-            yield "environment", "".join(lines)
+            yield "environment", "".join((self.remarks[1], *lines))
 
     def _for_platform(self) -> str:
         """Return the command with the platform's port, which a shell fills in."""
@@ -148,17 +161,39 @@ class Recipe:
 
     def _unit(self, folder: str) -> str:
         program, *rest = self._bound(_LOOPBACK, str(PORT))
-        start = " ".join(map(_in_unit, (f"{join(folder, self.folder)}/{program}", *rest)))
+        # A program's path has no variables, and a dollar sign there is one.
+        path = _in_unit(f"{join(folder, self.folder)}/{program}").replace("$$", "$")
+        start = " ".join((path, *map(_in_unit, rest)))
         # Of a variable's value only percent signs are filled in.
         there = json.dumps(f"PYTHONPATH={folder.rstrip('/')}/{self.root}", ensure_ascii=False)
         searched = f"Environment={there.replace('%', '%%')}\n" if self.root else ""
         return f"[Service]\nWorkingDirectory={folder.replace('%', '%%')}\n{searched}ExecStart={start}\n"
 
 
+def _where_it_stands(source: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the form in which a command of today stands, with its new ``text``: what else stands there stays.
+
+    *Source*: systemd.service(5): an empty `ExecStart=` takes back what was said; Dockerfile reference.
+    """
+    if source == "`web` in Procfile":
+        yield "Procfile", f"web: {text}\n"
+    elif source.startswith("`ExecStart` in ") and text.startswith("/") and not set(";&|<>`") & set(text):
+        # What a shell was given in the unit has no whole path, or signs that the unit does not know.
+        escaped = text.replace("%", "%%")
+        kept = "# for `systemctl edit`: all else of the unit stays\n"
+        yield "systemd", f"{kept}[Service]\nExecStart=\nExecStart={escaped}\n"
+    elif source.startswith(("`CMD` in ", "`ENTRYPOINT")):
+        # Its words are those of both.
+        begun = "ENTRYPOINT []\n" if source.startswith("`ENTRYPOINT") else ""
+        words = shlex.split(text)
+        written = json.dumps(words) if shlex.join(words) == text else text
+        yield "Dockerfile", f"{begun}CMD {written}\n"
+
+
 def _in_unit(word: str) -> str:
     """Return a word as systemd reads it: its percent and dollar signs stand for themselves."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if escaped != word or " " in word else word
+    return word if re.fullmatch(r"[\w@+=:,./-]+", word) else f'"{escaped}"'
 
 
 def recipe_of(
@@ -182,6 +217,9 @@ def recipe_of(
     others = [word for _, words in kept for word in words] if today else usual
     root = "" if names & set(ROOTS) else root
     numbered = (word for name in counts for word in (name, _written(program, name, counts[name])))
+    # What was taken from around it in another folder is in its words alone.
+    is_there = today is not None and program in SERVERS and (today.is_whole or not root)
+    text = renumbered(program, today.text, counts) if today and is_there else None
     # uWSGI's address is one of several kinds of socket, so that none is read as its own.
     usual_bind = dialect.bind or SERVERS[program].bind
     return Recipe(
@@ -192,13 +230,16 @@ def recipe_of(
         folder="/usr/bin" if program == "puma" else ".venv/bin",
         variables={
             **({"PYTHONPATH": root} if root else {}),
-            **_variables(dialect, one, "" if today else dialect.worker_class),
+            **_variables(dialect, counts, "" if today else dialect.worker_class, today),
         },
         configuration=_configuration(
             counts, today.options.get("--worker-class", "") if today else dialect.worker_class, root
         )
         if program == "gunicorn" and names <= _IN_CONFIGURATION
         else {},
+        text=text or "",
+        source=today.source if today and today.is_whole else "",
+        remarks=_remarks(dialect, counts, today) if today else ("", ""),
     )
 
 
@@ -223,16 +264,34 @@ def _configuration(counts: Mapping[str, int], worker_class: str, root: str) -> d
     }
 
 
-def _variables(dialect: _Dialect, one: Candidate, worker_class: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    arguments = ["--worker-class", worker_class] if worker_class else []
-    for name, option, value in zip(
-        dialect.variables, (dialect.workers, dialect.threads), (one.workers, one.threads), strict=True
-    ):
-        if value is None or not option:
-            continue
-        if name:
-            found[name] = str(value)
-        elif dialect.in_arguments:
-            arguments += [option, str(value)]
-    return {**found, **({dialect.in_arguments: " ".join(arguments)} if arguments else {})}
+def _remarks(dialect: _Dialect, counts: Mapping[str, int], today: Current) -> tuple[str, str]:
+    """Return what stands above the lines of a configuration, and above variables: what else is read there,
+    and what wins over them.
+    """
+    taken = {name for name, _ in today.kept}
+    typed = [name for name in counts if name in taken]
+    wins = f"# without {' and '.join(typed)} in the command, which would win\n" if typed else ""
+    path = today.options.get("--config", "gunicorn.conf.py")
+    variables = dict(zip((dialect.workers, dialect.threads), dialect.variables, strict=True))
+    given = {variables[name] for name in counts if name in today.options} - {""}
+    is_filed = bool(given - today.environment.keys()) and dialect.in_arguments not in today.environment
+    filed = f"# unless {path} says otherwise\n" if is_filed else ""
+    return f"# other lines of {path} stay\n{wins}", wins or filed
+
+
+def _variables(
+    dialect: _Dialect, counts: Mapping[str, int], worker_class: str, today: Current | None
+) -> dict[str, str]:
+    variables = dict(zip((dialect.workers, dialect.threads), dialect.variables, strict=True))
+    found = {variables[name]: str(value) for name, value in counts.items() if variables[name]}
+    rest = {name: value for name, value in counts.items() if not variables[name]}
+    before = today.environment.get(dialect.in_arguments) if today else None
+    if not dialect.in_arguments or not (rest or worker_class or before):
+        return found
+    said = ["--worker-class", worker_class] if worker_class else []
+    arguments = shlex.join((*said, *(word for name, value in rest.items() for word in (name, str(value)))))
+    if before:
+        # What it says of the numbers wins over the other variable.
+        program = dialect.program[0]
+        arguments = (renumbered(program, f"{program} {before}", counts) or "").partition(" ")[2]
+    return {**found, dialect.in_arguments: arguments}

@@ -154,7 +154,7 @@ class Written:
     of that place is not taken over. ``place``: the folder, below that of its file, in which it works; empty:
     that itself.
     ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
-    of that place, or empty.
+    of that place, or empty. ``is_whole``: the text is all that stands there.
     """
 
     source: str
@@ -165,6 +165,7 @@ class Written:
     place: str = ""
     copies: tuple[tuple[str, str], ...] = ()
     env_file: str = ""
+    is_whole: bool = True
 
     def placed(self, path: str) -> str:
         """Return a whole path there as one in the app's folder; as it is when it lies elsewhere.

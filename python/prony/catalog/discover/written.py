@@ -77,7 +77,8 @@ _SHELLS = ("sh", "bash")
 
 def unwrapped(read: Read, written: Written) -> Written:
     """Return a command without what only starts it, in the folder to which it changes first."""
-    return _moved(read, _unwrapped(read, written))
+    found = _moved(read, _unwrapped(read, written))
+    return found if found.text == written.text else replace(found, is_whole=False)
 
 
 def _moved(read: Read, written: Written) -> Written:
@@ -313,9 +314,11 @@ def _by_gunicorn(read: Read, image: Image, name: str) -> Written:
     module = said.get("MODULE_NAME", "app.main" if is_package else "main")
     app = said.get("APP_MODULE", f"{module}:{said.get('VARIABLE_NAME', 'app')}")
     workers = "the number of workers, which that image takes from its machine's CPUs, two at least"
+    counted = "" if "WEB_CONCURRENCY" in said else " -w $WEB_CONCURRENCY"
     return Written(
         f"`FROM {image.origin}` in {name}",
-        f"gunicorn -k uvicorn.workers.UvicornWorker {app}",
+        # Without the variable nobody knows the number: it is no command of one worker.
+        f"gunicorn{counted} -k uvicorn.workers.UvicornWorker {app}",
         said,
         image.base,
         () if "WEB_CONCURRENCY" in said else (workers,),
