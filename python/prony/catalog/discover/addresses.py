@@ -18,6 +18,7 @@ _ADDRESSES: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "unicorn": (frozenset({"-l", "--listen", "-o", "--host", "-p", "--port"}), ("-l", "{host}:{port}")),
     "rails": (frozenset({"-b", "--binding", "-p", "--port"}), ("-b", "{host}", "-p", "{port}")),
     "perl": (frozenset({"-l", "--listen"}), ("-l", "http://{host}:{port}")),
+    "morbo": (frozenset({"-l", "--listen"}), ("-l", "http://{host}:{port}")),
     "php": (frozenset({"-S"}), ("-S", "{host}:{port}")),
 }
 _BEHIND = ("rails", "perl")

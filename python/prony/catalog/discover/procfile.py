@@ -18,7 +18,7 @@ from prony.catalog.discover.current import NOT_PASSED, VARIABLE
 from prony.catalog.discover.go import go_program
 from prony.catalog.discover.images import assignments
 from prony.catalog.discover.node import node_program, package_name
-from prony.catalog.discover.php import PHP_TOOLS
+from prony.catalog.discover.php import php_command
 from prony.catalog.discover.sources import Folder, Program, Written
 from prony.catalog.discover.written import places_below
 from prony.core.errors import UsageError
@@ -26,13 +26,14 @@ from prony.core.errors import UsageError
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?[-=][^}]*)?\})")
 
-_DEBIAN = {"rackup": "ruby-rack"}
+_DEBIAN = {"rackup": "ruby-rack", "morbo": "libmojolicious-perl"}
 RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
 # What starts the words behind it, in an environment that Prony does not make.
 _INSIDE = ("bundle", "carton")
 # They start the same scripts.
 _LIKE_NPM = ("yarn", "pnpm")
 _OF_PACKAGE = ("--filter", "-F", "--dir", "-C", "workspace", "--cwd")
+_AGREED = ("-y", "--yes", "--no-install")
 _OWN_SERVERS = ("daemon", "prefork")
 _ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 # As platforms set them.
@@ -61,7 +62,7 @@ def as_started_by(found: Program, written: Written) -> Program:
     not taken over.
     """
     given = {name: value for name, value in written.environment.items() if name not in NOT_PASSED}
-    passed = {name: value for name, value in given.items() if _is_passed(name, value)}
+    passed = {name: written.value_here(value) for name, value in given.items() if _is_passed(name, value)}
     kept_back = ", ".join(f"`{name}`" for name in given if name not in passed)
     said = (f"{kept_back}: --env NAME=value passes a variable",) if kept_back else ()
     left_out = (*found.left_out, *written.remarks, *said)
@@ -104,8 +105,8 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
         case "go" if rest[:1] == ("run",) and folder.has("go.mod"):
             return _run_by_go(folder, source, rest[1:])
         case "php":
-            return Program("php", "other", source, ("{php}", *rest), PHP_TOOLS, debian=("php-cli",))
-        case _ if name in (*RUBY, "perl") and not is_there:
+            return php_command(folder, source, rest)
+        case _ if name in (*RUBY, "perl", "morbo") and not is_there:
             return _of_debian(name, source, rest)
         case _ if folder.has("go.mod") and not is_there:
             built = go_program(folder, "", name)
@@ -153,6 +154,10 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
         return None
     if words[0] in _LIKE_NPM:
         words = _by_npm(folder, words)
+    elif words[0] == "npx":
+        # *Source*: npm documentation, npx vs npm exec.
+        named = next((at for at, word in enumerate(words) if at and word not in _AGREED), len(words))
+        words = ["npm", "exec", "--silent", "--", *words[named:]]
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
     return placed if all(map(PLAIN.fullmatch, plain)) else None

@@ -11,6 +11,7 @@ Which servers an app is compared on, unless its user names some. Pure.
 'uvicorn'
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -21,7 +22,13 @@ from prony.catalog.discover.php import is_php, php_program
 from prony.catalog.discover.procfile import RUBY, as_started_by, plainly, program_of_process
 from prony.catalog.discover.sources import Folder, Program, Written
 from prony.catalog.discover.variables import names_of_env_file
-from prony.catalog.discover.written import lines_of_script, only_place, places_below, written_commands
+from prony.catalog.discover.written import (
+    CLOSING,
+    lines_of_script,
+    only_place,
+    places_below,
+    written_commands,
+)
 from prony.core.errors import UsageError
 from prony.model.subject import Interface
 
@@ -151,6 +158,8 @@ def _of_files(folder: Folder, written: Sequence[Written]) -> Program:
         return program_of_process(folder, Written("config.ru", "puma"))
     if folder.has("package.json"):
         return node_program(folder, "")
+    if script := next(_scripts_alone(folder), None):
+        return program_of_process(folder, script)
     said = next(
         (f"{one.source} is `{one.text}`, of which nothing is here that Prony can start" for one in written),
         "",
@@ -161,15 +170,60 @@ def _of_files(folder: Folder, written: Sequence[Written]) -> Program:
     )
 
 
+# What a person types for the script of an app that is one file, by what stands in it.
+# *Source*: Sinatra's README; Mojolicious::Lite; Dancer2.
+_ALONE = (
+    (("app.rb", "main.rb", "server.rb", "web.rb"), r"require ['\"]sinatra['\"]", "ruby {}"),
+    (("app.pl", "main.pl", "server.pl", "web.pl", "myapp.pl"), r"use Mojolicious::Lite\b", "perl {} daemon"),
+    (("app.pl", "main.pl", "server.pl", "bin/app.pl"), r"use Dancer2?\b", "perl {}"),
+)
+
+
+def _scripts_alone(folder: Folder) -> Iterator[Written]:
+    for names, shape, command in _ALONE:
+        for name in names:
+            if re.search(shape, folder.read(name) or ""):
+                yield Written(name, command.format(name))
+
+
 def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
-    """Yield each command; of one that starts a shell's script of the folder, what that ends with."""
+    """Yield the last step of each command; of a shell's script of the folder, that of what it ends with."""
     for one in written:
-        last = next(lines_of_script(folder.read, one), None)
+        lines = (line for line in lines_of_script(folder.read, one) if line.text not in CLOSING)
+        last = next((_last_step(line, folder) for line in lines), None)
         text = last.text.removeprefix("exec ") if last else ""
         is_last = last is not None and (
-            text != last.text or (not text.endswith("&") and _names_program(Written("", text), folder))
+            text != last.text or (not text.endswith("&") and _starts_program(text, folder))
         )
-        yield replace(last, text=text) if last and is_last else one
+        yield replace(last, text=text) if last and is_last else _last_step(one, folder)
+
+
+# What a shell reads as one, and where a step ends; what waits for a port starts what is behind two dashes.
+_STEPS = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?P<end>&&|;|\n|[ ]--[ ])|.""", re.DOTALL)
+_DASHES = " -- "
+# No line that starts a program is longer.
+_LONGEST = 4000
+
+
+def _last_step(written: Written, folder: Folder) -> Written:
+    """Return the last of a shell's steps where that starts a program of the folder; else all of them."""
+    text = written.text[:_LONGEST]
+    ends = [match for match in _STEPS.finditer(text) if match["end"]]
+    if text.partition(" ")[0].rpartition("/")[2] in _STARTED:
+        # Its own options may be behind two dashes.
+        ends = [match for match in ends if match["end"] != _DASHES]
+    for end in reversed(ends):
+        before, last = text[: end.start()], written.text[end.end() :].strip().removeprefix("exec ")
+        if _starts_program(last, folder):
+            said = f"`{' '.join(before.split())}`, which is not run"
+            return replace(written, text=last, remarks=(*written.remarks, said))
+        if end["end"] != _DASHES:
+            break
+    return written
+
+
+def _starts_program(text: str, folder: Folder) -> bool:
+    return bool(text) and _names_program(Written("", text), folder)
 
 
 # What the other files start that describe a folder, and Prony can start.
@@ -177,6 +231,7 @@ _STARTED = (
     "node",
     "nodejs",
     "npm",
+    "npx",
     "yarn",
     "pnpm",
     "go",
@@ -185,6 +240,7 @@ _STARTED = (
     "carton",
     "perl",
     "hypnotoad",
+    "morbo",
     *RUBY,
 )
 
