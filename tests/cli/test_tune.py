@@ -70,7 +70,7 @@ def started(search):
             "whose number of processes is known",
         ),
         ((*SHOP, "--current", "gunicorn -w 4 other:app"), "which serves `other:app`, not `shop:app`"),
-        ((*SHOP, "--current", "gunicorn -w $(nproc) shop:app"), "`-w $(nproc)` cannot be taken over"),
+        ((*SHOP, "--current", "gunicorn -w $(cat n) shop:app"), "`-w $(cat n)` cannot be taken over"),
         ((*SHOP, "--current", "gunicorn -w $N shop:app"), "`-w $N` cannot be taken over"),
         (
             (*SHOP, "--current", "gunicorn -w 4 -k eventlet shop:app"),
@@ -132,13 +132,13 @@ def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"Procfile": "web: gunicorn -w $(nproc) shop:app"}, "`-w $(nproc)`"),
+        ({"Procfile": "web: gunicorn -w $(cat n) shop:app"}, "`-w $(cat n)`"),
         ({"Procfile": "web: gunicorn -w $WORKERS shop:app"}, "`-w $WORKERS`"),
         ({"Procfile": "web: gunicorn -k tornado shop:app"}, "`--worker-class tornado`"),
         ({"Procfile": "web: gunicorn -w 4 -k shop.Own shop:app"}, "`--worker-class shop.Own`"),
         (
-            {"Procfile": "web: uwsgi a.ini", "a.ini": "[uwsgi]\nmodule = shop:app\nprocesses = %k"},
-            "`processes = %k`",
+            {"Procfile": "web: uwsgi a.ini", "a.ini": "[uwsgi]\nmodule = shop:app\nprocesses = %n"},
+            "`processes = %n`",
         ),
         (
             {"Procfile": "web: gunicorn -c a.py shop:app", "a.py": "workers = count()"},

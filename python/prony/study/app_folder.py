@@ -109,9 +109,12 @@ def app_folder(folder: Path, typed: str) -> Path:
     # What describes a program in another language leaves only what stands before it.
     if started := started_below(whole, commands[:1] if is_program(whole) else commands):
         return folder / started
-    if describes_program(whole):
+    laid = laid_below(whole)
+    # A Procfile may only lead to the folder that has the app.
+    leads = bool(laid) and commands[0].place == laid and commands[0].source.endswith("in Procfile")
+    if describes_program(whole) and not leads:
         return folder
-    if laid := laid_below(whole):
+    if laid:
         return folder / laid
     if is_program(whole):
         return folder

@@ -98,8 +98,10 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
     message = "\n".join(["no server is available", *reasons])
-    if all(study.catalog.server(one.server).is_of_app for one in study.plan.subjects()):
-        raise SubjectError(message, hint=hint_for(Refusal(message)).text)
+    hint = hint_for(Refusal(message))
+    is_of_app = all(study.catalog.server(one.server).is_of_app for one in study.plan.subjects())
+    if is_of_app or hint.name == "another Python":
+        raise SubjectError(message, hint=hint.text)
     raise SubjectError(
         message,
         hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "

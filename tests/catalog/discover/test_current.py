@@ -3,8 +3,8 @@
 import pytest
 
 from catalog.discover.test_programs import folder
+from prony.catalog.discover.compose import composed
 from prony.catalog.discover.current import ReadingAid, find_current
-from prony.catalog.discover.written import composed
 
 
 def read(files, typed="", cpus=2, **variables):
@@ -121,6 +121,48 @@ def test_pythons_own_options_and_their_values_are_no_script():
     assert (found.words, found.left_out) == (("{app}",), ("`-X dev` of Python",))
 
 
+def test_a_script_that_is_a_program_is_started_by_python():
+    found = typed("./manage.py runserver 0.0.0.0:80", {"manage.py": ""})
+    assert found.words == ("{python}", "manage.py", "runserver", "{host}:{port}")
+    assert typed("A=1 ./serve.py -q", {"serve.py": ""}).words == ("{python}", "serve.py", "-q")
+    # What waits for another program starts the server behind it.
+    assert typed("./wait.py db:5432 -- gunicorn stall:app", {"wait.py": ""}).server == "gunicorn"
+
+
+COUNTED = {
+    "gunicorn -w $(nproc) stall:app": "4",
+    "gunicorn -w `nproc` stall:app": "4",
+    "gunicorn -w $(nproc 2>/dev/null || echo 2) stall:app": "4",
+    "gunicorn -w $((2 * $(nproc) + 1)) stall:app": "9",
+    "gunicorn -w $(( ( $(getconf _NPROCESSORS_ONLN) + 1 ) * 2 )) stall:app": "10",
+    "gunicorn -w ${WORKERS:-$(nproc)} stall:app": "4",
+    "gunicorn -w $(shell nproc) stall:app": "4",
+}
+
+
+@pytest.mark.parametrize("command", COUNTED)
+def test_the_number_of_cpus_is_filled_in_where_a_shell_asks_for_it(command):
+    found = find_current(folder({}), ReadingAid(command, {}, 4)).current
+    assert (found.words, found.left_out) == (("-w", COUNTED[command], "{app}"), ())
+
+
+def test_the_number_of_cpus_is_filled_in_where_a_script_or_uwsgi_asks_for_it():
+    script = "#!/bin/sh\nCOUNT=${COUNT:-$(( $(nproc) * 2 + 1 ))}\nexport WEB_CONCURRENCY=$(nproc)\n"
+    start = {"Procfile": "web: ./go.sh"}
+    found = read({**start, "go.sh": script + 'exec gunicorn -w "$COUNT" stall:app\n'}, cpus=4).current
+    assert (found.words, found.environment) == (("-w", "9", "{app}"), {"WEB_CONCURRENCY": "4"})
+    found = read({**start, "go.sh": script + "exec gunicorn stall:app\n"}, cpus=4).current
+    assert found.options["--workers"] == "4"
+    ini = "[uwsgi]\nmodule = stall:app\nprocesses = %k\n"
+    assert typed("uwsgi a.ini", {"a.ini": ini}).options["--processes"] == "2"
+
+
+def test_what_a_shell_runs_for_a_variable_is_not_passed_as_its_text():
+    files = {"Procfile": "web: ./go.sh", "go.sh": "#!/bin/sh\nexport V=$(git log)\ngunicorn stall:app\n"}
+    found = read(files).current
+    assert (dict(found.environment), "`V`" in " ".join(found.left_out)) == ({}, True)
+
+
 # By the command: the app, and where its imports begin.
 TOOL_APPS = {
     "fastapi run service/http/entry.py": ("entry:app", "service/http"),
@@ -132,6 +174,9 @@ TOOL_APPS = {
     "sanic stall:create_app --workers 2": ("stall:create_app", ""),
     "litestar --app main:app run": ("main:app", ""),
     "flask --app 'stall:create_app(secret())' run": ("", ""),
+    "quart --app main run --port 80": ("main:app", ""),
+    "QUART_APP=lib/board.py quart run": ("board:app", "lib"),
+    "fastapi run --proxy-headers service/http/entry.py": ("entry:app", "service/http"),
 }
 
 
@@ -246,6 +291,27 @@ def test_a_shell_may_be_typed_and_may_have_several_lines():
     assert read({**image, "go.py": ""}).current.left_out == ("`python go.py`, which is not run",)
 
 
+def test_a_script_of_the_folders_own_with_the_name_of_an_images_is_read():
+    image = 'ENTRYPOINT ["./docker-entrypoint.sh"]\n{}'
+    serves = "#!/bin/sh\npython manage.py migrate\nexec gunicorn stall:app\n"
+    found = read({"Dockerfile": image.format(""), "docker-entrypoint.sh": serves}).current
+    assert (found.server, found.left_out) == ("gunicorn", ("the rest of docker-entrypoint.sh",))
+    handing = {"docker-entrypoint.sh": '#!/bin/sh\npython manage.py migrate\nexec "$@"\n'}
+    found = read({"Dockerfile": image.format("CMD gunicorn stall:app"), **handing}).current
+    assert found.left_out == ("`./docker-entrypoint.sh`, which is not run",)
+    # That of an image prepares nothing of the app's.
+    assert read({"Dockerfile": image.format("CMD gunicorn stall:app")}).current.left_out == ()
+
+
+@pytest.mark.parametrize("name", ["start.sh", "bin/start", "scripts/run.sh"])
+def test_a_script_that_people_start_by_hand_is_todays_where_nothing_else_says_it(name):
+    text = '#!/bin/sh\ncd "$(dirname "$0")"\nexport MODE=live\nexec gunicorn -w 2 stall:app\n\n'
+    found = read({name: text}).current
+    assert (found.source, found.words, found.environment) == (name, ("-w", "2", "{app}"), {"MODE": "live"})
+    assert read({name: text, "Procfile": "web: uvicorn stall:api"}).current.also == ()
+    assert read({name: "#!/bin/sh\ngunicorn stall:app &\n./backup.sh\n"}).current is None
+
+
 HANDS_ON = "#!/bin/sh\npython manage.py migrate\npython -m flask db upgrade\npython fill.py\n{}\n"
 
 
@@ -301,7 +367,13 @@ LEFT_OUT = {
     ),
     "gunicorn --certfile a.pem stall:app": ("`--certfile a.pem`",),
     "gunicorn -w $WORKERS stall:app": ("`-w $WORKERS`, for `$WORKERS` is not known",),
-    "gunicorn -w $(nproc) stall:app": ("`-w $(nproc)`, for `$(nproc)` is not known",),
+    "gunicorn -w $(cat n) stall:app": ("`-w $(cat n)`, for `$(cat n)` is not known",),
+    "gunicorn -w $(($N * (2 + 1))) stall:app": (
+        "`-w $(($N * (2 + 1)))`, for `$(($N * (2 + 1)))` is not known",
+    ),
+    "gunicorn -w $(cat n 2>/dev/null) stall:app": (
+        "`-w $(cat n 2>/dev/null)`, for `$(cat n 2>/dev/null)` is not known",
+    ),
     "gunicorn --chdir /srv/stall stall:app": ("`--chdir /srv/stall`, which is not in the app's folder",),
     "gunicorn --access-logformat '{}' stall:app": (
         "`--access-logformat {}`, whose braces Prony does not pass on",
@@ -343,6 +415,39 @@ def test_variables_of_an_image_are_passed_on_unless_they_may_be_secrets():
     assert found.left_out == ("`SECRET_KEY`: --env NAME=value passes a variable",)
 
 
+def test_a_text_in_a_dockerfile_has_no_instructions():
+    text = "FROM python\nENV MODE=live\nRUN <<-'EOF'\n  from x import y\nEOF\nRUN a <<<b\nCMD gunicorn a:app"
+    assert read({"Dockerfile": text}).current.environment == {"MODE": "live"}
+    # One that never ends is none.
+    assert read({"Dockerfile": text.replace("\nEOF", "")}).current.target == "a:app"
+
+
+def test_a_whole_path_in_a_variable_is_one_of_the_apps_folder():
+    variables = "MENU=/srv/data/menu.json LISTS=/srv/a:/srv/b DATA=/var/data"
+    image = f"WORKDIR /srv\nENV {variables}\nCMD gunicorn stall:app"
+    assert read({"Dockerfile": image}).current.environment == {
+        "MENU": "data/menu.json",
+        "LISTS": "/srv/a:/srv/b",
+        "DATA": "/var/data",
+    }
+
+
+def test_plain_variables_of_compose_are_passed_where_none_is_of_its_network():
+    def found(variables):
+        web = f"{{command: gunicorn stall:app, environment: {variables}}}"
+        return read({"compose.yaml": f"services: {{web: {web}, db: {{image: a}}}}"}).current
+
+    plain = found("{MODE: live, WEB_CONCURRENCY: 3, DEBUG: false, SECRET_KEY: x}")
+    assert plain.environment == {"MODE": "live", "WEB_CONCURRENCY": "3", "DEBUG": "false"}
+    assert plain.options["--workers"] == "3"
+    assert plain.left_out == ("`SECRET_KEY`: --env NAME=value passes a variable",)
+    assert found("[MODE=live]").environment == {"MODE": "live"}
+    for other in ("DB=db", "DB=db:5432", "URL=http://x", "D=/data", "HERE", "E=$HERE", "DB_PASS=x"):
+        named = found(f'[MODE=live, "{other}"]')
+        assert dict(named.environment) == {}, other
+        assert "MODE, " in named.left_out[0], other
+
+
 def test_variables_of_compose_and_files_of_a_unit_are_named_alone():
     compose = "services: {web: {command: gunicorn stall:app, environment: [DB=postgres://db/x]}}"
     found = read({"compose.yaml": compose}).current
@@ -370,6 +475,9 @@ def test_a_path_below_the_folder_of_its_place_is_one_of_the_apps_folder():
         ("workers = multiprocessing.cpu_count() * 2 + 1", "5"),
         ('workers = int(os.environ.get("WEB", 4))', "4"),
         ('workers = int(os.getenv("SET", "4"))', "9"),
+        ('workers = int(os.getenv("WEB") or 4)', "4"),
+        ("workers = max(2, min(multiprocessing.cpu_count() * 2 + 1, 4))", "4"),
+        ("workers = max(2, compute())", ""),
         ("workers = compute()", ""),
         ("workers: int = 3", "3"),
         ("workers = 1\nif os.getenv('LIVE'):\n    workers = 9", ""),
@@ -397,6 +505,22 @@ def test_the_options_of_uwsgis_file_are_words_without_its_addresses():
     assert found.words == ("--master", "--processes=4", "--die-on-term", "--wsgi", "{app}")
     assert found.target == "stall.wsgi:application"
     assert "`chdir = %d`, which uWSGI fills in" in found.left_out
+
+
+def test_placeholders_of_a_file_of_uwsgis_are_filled_in_and_are_no_options():
+    ini = (
+        "[uwsgi]\nproject = stall\nuid = www\nbase = /home/%(uid)\nset-ph = kind=wsgi\n"
+        "chdir = %(base)/%(project)\nmodule = %(project).%(kind):app\nprocesses = 3\ncheaper = %(processes)\n"
+        "env = MODE=%(none)\n"
+    )
+    found = typed("uwsgi --ini a.ini", {"a.ini": ini})
+    assert found.words == ("--processes=3", "--cheaper=3", "--die-on-term", "--wsgi", "{app}")
+    assert found.target == "stall.wsgi:app"
+    assert found.left_out[:3] == (
+        "`env = MODE=%(none)`, which uWSGI fills in",
+        "`--uid=www`",
+        "`--chdir=/home/www/stall`",
+    )
 
 
 def test_a_factory_is_recognised_by_how_it_is_called():
@@ -458,6 +582,7 @@ OF_PLACK = {
         "-s Starlet -E deployment {app_dir}/{app}",
     ),
     "plackup app.psgi": ("http-server-psgi", "-E development {app_dir}/{app}"),
+    "plackup -r bin/app.psgi": ("http-server-psgi", "-E development -r {app_dir}/{app}"),
 }
 
 

@@ -262,6 +262,17 @@ PROGRAMS = {
         },
         "{node} lib/web.js",
     ),
+    "what Compose starts of Rails in a shell, behind a step": (
+        {
+            "config.ru": "run App",
+            "bin/rails": "",
+            "compose.yaml": (
+                "services:\n  db: {image: postgres}\n  web:\n    build: .\n    ports: ['3000:3000']\n"
+                "    command: bash -c \"rm -f tmp/a.pid && bundle exec rails s -p 3000 -b '0.0.0.0'\"\n"
+            ),
+        },
+        "{rails} s -b {host} -p {port}",
+    ),
     "a tool of a package at a port of its own": (
         {"package.json": package(start="fastify start -l warn -p 3000 app.js"), "app.js": ""},
         "{npm} exec --silent -- fastify start -l warn -p {port} app.js",
@@ -317,6 +328,14 @@ def test_what_starts_a_program_today_is_found(layout, laid):
         ({"Dockerfile": 'FROM php:8-fpm\nCMD ["php-fpm"]\n', "public/index.php": ""}, "public/index.php"),
         ({"Procfile": "web: heroku-php-nginx -C a.conf site/", "site/index.php": ""}, "site/index.php"),
         ({"Procfile": "web: php -S 0.0.0.0:$PORT", "index.php": ""}, ""),
+        (
+            {
+                "Dockerfile": 'FROM php:8-fpm\nCMD ["supervisord", "-n"]\n',
+                "docker/supervisord.conf": "[program:web]\ncommand=nginx\n[program:a]\ncommand=php-fpm -F\n",
+                "public/index.php": "",
+            },
+            "public/index.php",
+        ),
     ],
 )
 def test_the_page_that_php_fpm_serves_today_is_found(files, page, laid):
@@ -384,7 +403,7 @@ PHP = {
     "an image that Compose names": (
         {
             "compose.yaml": (
-                "services:\n  php:\n    image: php:8-fpm\n    environment: [DB=x]\n"
+                "services:\n  php:\n    image: php:8-fpm\n    environment: [DB=mysql://x]\n"
                 "    volumes: ['./w:/var/www/html']\n"
             ),
             "w/public/index.php": "",
@@ -482,6 +501,29 @@ def test_a_node_app_that_a_dockerfile_lays_at_its_root_is_found_below(laid):
     )
     assert app_folder(folder, ".") == folder / "server"
     assert program_of(folder / "server", ".").command == ("{node}", "index.js", "-q")
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "command"),
+    [
+        (
+            "cd server && node index.js --port 80",
+            {"server/index.js": "", "server/package.json": "{}", "package.json": package(start="a")},
+            "{node} index.js --port {port}",
+        ),
+        (
+            "cd api/ && bundle exec rails s -p $PORT",
+            {"api/config.ru": "run App"},
+            "{rails} s -b {host} -p {port}",
+        ),
+        ("cd api; exec ./api -q", {"api/go.mod": "module api\n", "api/main.go": GO}, "{build}/server -q"),
+    ],
+)
+def test_a_procfile_leads_to_the_folder_of_a_program(line, files, command, laid):
+    folder = laid({"Procfile": f"web: {line}\n", **files})
+    place = app_folder(folder, ".")
+    assert place.parent == folder
+    assert " ".join(program_of(place, ".").command) == command
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from prony.catalog.discover.compose import composed
 from prony.catalog.discover.current import ReadingAid, find_current
 from prony.catalog.discover.programs import find_program, is_program, program_below
 from prony.catalog.discover.sources import Folder, Sources
 from prony.catalog.discover.survey import is_python_target, survey_app
-from prony.catalog.discover.written import composed
 from prony.core.errors import UsageError
 
 GO = 'package main\n\nimport "net/http"\n\nfunc main() {\n\thttp.ListenAndServe("", nil)\n}\n'
@@ -256,6 +256,11 @@ AT_OUR_ADDRESS = {
     "rackup --host 0.0.0.0 -p 4567 shop.ru": "{rackup} --host {host} --port {port} shop.ru",
     "/usr/bin/unicorn -c unicorn.rb -l 127.0.0.1:80": "{unicorn} -l {host}:{port} -c unicorn.rb",
     "bundle exec rails server -e production -b 0.0.0.0": "{rails} server -e production -b {host} -p {port}",
+    "node --env-file-if-exists .env shop.js": "{node} --env-file-if-exists .env shop.js",
+    "morbo -l http://*:3000 -w lib wiki.pl": "{morbo} -l http://{host}:{port} -w lib wiki.pl",
+    "npx --yes tsx shop.js --port 4000": "{npm} exec --silent -- tsx shop.js --port {port}",
+    "exec node shop.js --port 4000": "{node} shop.js --port {port}",
+    "/usr/bin/env A=1 node shop.js": "{node} shop.js",
     "perl wiki.pl daemon -m production -l 'http://*:3000'": (
         "{perl} wiki.pl daemon -m production -l http://{host}:{port}"
     ),
@@ -276,14 +281,111 @@ def test_the_address_of_a_program_is_replaced_where_its_command_has_one(line):
     assert " ".join(find(there).command) == AT_OUR_ADDRESS[line]
 
 
+# By the command: what is started, and the steps before it.
+STEPS = {
+    "npx prisma migrate deploy && exec node shop.js": ("{node} shop.js", "npx prisma migrate deploy"),
+    "rm -f tmp/a.pid && bundle exec rails s -p 3000 -b '0.0.0.0'": (
+        "{rails} s -b {host} -p {port}",
+        "rm -f tmp/a.pid",
+    ),
+    "./wait-for-it.sh db:5432 -- node shop.js": ("{node} shop.js", "./wait-for-it.sh db:5432"),
+    "npm run fill; npm start -- --quiet": ("{npm} start -- --quiet", "npm run fill"),
+    "carton exec -- perl shop.pl daemon": ("{perl} shop.pl daemon -l http://{host}:{port}", ""),
+    "node -e 'a && b; c' && php -S 0.0.0.0:80": ("{php} -S {host}:{port}", "node -e 'a && b; c'"),
+}
+
+
+@pytest.mark.parametrize("line", STEPS)
+def test_the_last_step_of_a_command_is_what_starts(line):
+    command, before = STEPS[line]
+    files = {"package.json": package(scripts={"start": "node shop.js -q"}), "shop.js": ""}
+    for place in ({"Dockerfile": f"CMD {line}"}, {"Procfile": f"web: {line}"}):
+        found = find({**files, **place})
+        said = (f"`{before}`, which is not run",) if before else ()
+        assert (" ".join(found.command), found.left_out) == (command, said)
+
+
+def test_steps_of_which_the_last_is_not_known_are_a_shells():
+    found = find({"Procfile": "web: npm start && ./shop", "package.json": "{}"})
+    assert found.command == ("{sh}", "-c", "npm start && ./shop")
+
+
+def test_what_make_builds_and_starts_in_one_line_is_the_modules_program():
+    made = "run:\n\tgo build -o bin/shop . && ./bin/shop -port 9000\n"
+    found = find({"go.mod": "module shop", "main.go": GO, "Makefile": made})
+    assert found.command == ("{build}/server", "-port", "{port}")
+
+
+@pytest.mark.parametrize("end", ['exec "$@"', '"$@"', 'if [ a ]; then\n  exec su-exec www "$@"\nfi\n'])
+def test_an_entry_that_hands_on_is_not_what_starts(end):
+    files = {
+        "Dockerfile": 'WORKDIR /srv\nENTRYPOINT ["/srv/e.sh"]\nCMD ["node", "a.js", "-q"]',
+        "e.sh": f"#!/bin/sh\nnode fill.js\n{end}",
+        "package.json": package(scripts={"start": "node a.js"}),
+        "a.js": "",
+    }
+    assert find(files).command == ("{node}", "a.js", "-q")
+
+
+def test_a_script_with_the_name_of_an_images_is_the_folders_own():
+    script = "#!/bin/sh\nnode fill.js\nexec node a.js --port 80\n\n"
+    image = 'FROM node\nENTRYPOINT ["./docker-entrypoint.sh"]\n'
+    found = find({"Dockerfile": image, "docker-entrypoint.sh": script, "package.json": "{}", "a.js": ""})
+    assert found.command == ("{node}", "a.js", "--port", "{port}")
+
+
+def test_a_script_that_people_start_by_hand_is_the_program():
+    files = {"run.sh": "#!/bin/bash\nnpm ci && node a.js -q\nwait\n", "package.json": "{}", "a.js": ""}
+    assert find(files).command == ("{node}", "a.js", "-q")
+
+
+OF_COMPOSER = [
+    "php -S localhost:8080 -t public public/index.php",
+    ["Composer\\Config::disableProcessTimeout", "@php -S localhost:8080 -t public public/index.php"],
+]
+
+
+@pytest.mark.parametrize("said", OF_COMPOSER)
+@pytest.mark.parametrize("line", ["", "composer start", "composer run-script --timeout=0 start"])
+def test_what_a_script_of_composer_starts_is_started(said, line):
+    files = {"composer.json": package(scripts={"start": said}), "public/index.php": ""}
+    files |= {"Procfile": f"web: {line}"} if line else {}
+    found = find(files)
+    assert " ".join(found.command) == "{php} -S {host}:{port} -t public public/index.php"
+    assert found.source == ("`web` in Procfile" if line else "`scripts.start` in composer.json")
+    with pytest.raises(UsageError, match="requires slim/slim, and there is no"):
+        find({**files, "composer.json": package(scripts={"start": said}, require={"slim/slim": "4"})})
+
+
+@pytest.mark.parametrize("text", ["[]", '{"scripts": [1]}', '{"scripts": {"start": [1, {}]}}'])
+def test_scripts_of_composer_that_are_none_start_nothing(text):
+    assert find({"composer.json": text, "index.php": ""}).source == "index.php"
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"app.rb": "require 'sinatra'\nget('/') { 'a' }\n", "Gemfile": ""}, "{ruby} app.rb"),
+        (
+            {"myapp.pl": "use Mojolicious::Lite -signatures;\n"},
+            "{perl} myapp.pl daemon -l http://{host}:{port}",
+        ),
+        ({"app.pl": "use Dancer2;\n"}, "{perl} app.pl"),
+    ],
+)
+def test_an_app_that_is_one_script_is_started_as_its_author_types_it(files, command):
+    assert " ".join(find(files).command) == command
+
+
 def test_a_rack_app_that_nothing_starts_is_started_by_puma():
     assert find({"config.ru": "run App", "Gemfile": ""}).command == ("{puma}", "-b", "tcp://{host}:{port}")
 
 
 def test_plain_variables_of_an_image_are_the_programs_and_secrets_are_not():
-    image = 'ENV NODE_ENV=test PORT=80 API_TOKEN=x SITE=$HOME\nCMD ["node", "shop.js"]'
+    variables = "NODE_ENV=test PORT=80 API_TOKEN=x SITE=$HOME MENU=/srv/menu.json"
+    image = f'WORKDIR /srv\nENV {variables}\nCMD ["node", "shop.js"]'
     files = {"Dockerfile": image, "package.json": "{}", "shop.js": ""}
-    assert find(files).environment == {"NODE_ENV": "test"}
+    assert find(files).environment == {"NODE_ENV": "test", "MENU": "menu.json"}
 
 
 def test_what_was_typed_as_todays_command_is_the_program():
@@ -364,6 +466,9 @@ def test_of_several_folders_with_programs_one_must_be_named():
         program_below(folder(files))
     assert refused.value.hint == "--dir api --app ."
     assert program_below(folder({"package.json": package(workspaces=["web"])})) is None
+    for start in ("react-scripts start", "vite --port 3000", "ng serve"):
+        files["web/package.json"] = package(scripts={"start": start})
+        assert program_below(folder(files)) == "api"
 
 
 @pytest.mark.parametrize(
@@ -419,7 +524,7 @@ def test_a_command_of_which_nothing_is_here_is_named():
         (
             {
                 "compose.yaml": (
-                    "services:\n  web: {command: node a.js, environment: {URL: x}, env_file: [live.env]}\n"
+                    "services:\n  web: {command: node a.js, environment: {URL: /x}, env_file: [live.env]}\n"
                 )
             },
             (

@@ -3,6 +3,8 @@
 import pytest
 
 from catalog.discover.test_current import typed
+from catalog.discover.test_programs import folder
+from prony.catalog.discover.current import ReadingAid, find_current
 from prony.catalog.discover.scripts import of_project, served_by
 from prony.catalog.discover.sources import Sources
 
@@ -56,6 +58,22 @@ def test_a_script_that_is_given_its_port_is_started_as_it_is():
     assert (found.words, found.target) == (("{python}", "shop.py"), "shop:app")
     assert found.options["--workers"] == "2"
     assert typed("python shop.py --port 80", {"shop.py": FLASK}).words[-2:] == ("--port", "{port}")
+
+
+def test_a_script_of_the_project_that_serves_is_todays_where_nothing_else_says_it():
+    project = "[project.scripts]\ncheck = 'shop.web:check'\nserve = 'shop.web:main'\n"
+    web = f"{FLASK}app = create_app()\ndef main():\n    uvicorn.run(app, port=80, workers=2)\n"
+    files = {"pyproject.toml": project, "shop/web.py": web}
+    found = find_current(folder(files), ReadingAid()).current
+    assert (found.source, found.server) == ("the script `serve` of the project", "uvicorn")
+    assert (found.target, found.options["--workers"]) == ("shop.web:app", "2")
+    files["shop/web.py"] = web.replace("80", "int(os.environ['PORT'])")
+    assert find_current(folder(files), ReadingAid()).current.words[:2] == ("{python}", "-c")
+    # A command of another name may want a word more.
+    files["pyproject.toml"] = project.replace("serve", "shop")
+    assert find_current(folder(files), ReadingAid()).current is None
+    files = {"pyproject.toml": "[tool.pdm.scripts]\ntest = 'pytest'\nstart = 'gunicorn shop:app'\n"}
+    assert find_current(folder(files), ReadingAid()).current.target == "shop:app"
 
 
 PROJECTS = {

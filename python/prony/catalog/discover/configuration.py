@@ -9,7 +9,7 @@ import json
 import operator
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST = 2**63
 # No file has more; who names a list in a list in a list has each of them once.
 _MOST_VALUES = 20_000
+_MAY_BE_EMPTY = ("get", "getenv", "cpu_count")
 AS_IT_IS = frozenset(
     {"daemon", "pidfile", "certfile", "keyfile", "user", "group", "accesslog", "errorlog", "chdir"}
 )
@@ -91,6 +92,9 @@ class _Known:
                 return self.assigned.get(name) or None
             case ast.BinOp(left=left, op=op, right=right):
                 return self._computed(type(op), [self.value(left), self.value(right)])
+            case ast.BoolOp(op=ast.Or(), values=[ast.Call(func=ast.Attribute(attr=name)) as first, second]):
+                # What is not set, or not known, is empty.
+                return (self.value(first) or self.value(second)) if name in _MAY_BE_EMPTY else None
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=given):
                 return self._called(name, given)
         return None
@@ -109,6 +113,10 @@ class _Known:
                 return self.cpus
             case (("int" | "str"), [inner]):
                 return self.value(inner)
+            case (("min" | "max"), [_, _]):
+                pair = [str(self.value(one)) for one in given]
+                numbers = [int(one) for one in pair if one.isdecimal()]
+                return (min(numbers) if name == "min" else max(numbers)) if len(numbers) == 2 else None
             case (("get" | "getenv"), [ast.Constant(value=str() as variable), *usual]):
                 return self.variables.get(variable) or (self.value(usual[0]) if usual else None)
         return None
@@ -149,6 +157,39 @@ def uwsgi_options(path: str, text: str) -> Iterator[tuple[str, str]]:
         return
 
 
+# *Source*: uWSGI documentation, Configuring uWSGI, Placeholders and Magic variables.
+_PLACE = re.compile(r"%\(([\w-]+)\)")
+_SETTING_ONE = ("set-placeholder", "set-ph", "set")
+_OTHERS = frozenset({"--processes", "--workers", "--threads", "--module", "--file", "--harakiri"})
+_LONGEST_VALUE = 500
+
+
+def filled_options(
+    options: Iterable[tuple[str, str]], cpus: int, known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield a file's options with the values of those above in their place, and the number of CPUs; without
+    those that are only there to be named by others, and no option that is ``known``.
+
+    >>> options = [("site", "shop"), ("module", "%(site).wsgi:app"), ("processes", "%k")]
+    >>> list(filled_options(options, 2, {"--module"}))
+    [('module', 'shop.wsgi:app'), ('processes', '2')]
+    """
+    read = list(options)
+    named = {name for _, value in read for name in _PLACE.findall(value)}
+    values: dict[str, str] = {}
+    for option, written in read:
+        name, value = option, written
+        if "%" in written:
+            filled = _PLACE.sub(lambda match: values.get(match[1], match[0]), written[:_LONGEST_VALUE])
+            value = filled.replace("%k", str(cpus))[:_LONGEST_VALUE]
+        if name in _SETTING_ONE and "=" in value:
+            name, _, value = value.partition("=")
+            named.add(name)
+        values[name] = value
+        if name not in named or f"--{name}" in {*known, *_OTHERS}:
+            yield name, value
+
+
 def yaml_document(text: str, loader: "type[yaml.BaseLoader | yaml.SafeLoader]") -> object:
     """Return what a document in YAML has, read by a ``loader`` of PyYAML's that makes plain values.
 
@@ -179,6 +220,17 @@ def yaml_document(text: str, loader: "type[yaml.BaseLoader | yaml.SafeLoader]") 
             return node
 
     return yaml.load(text, Loader=Loader)  # noqa: S506 - makes plain values
+
+
+def yaml_table(text: str | None) -> Mapping[str, object]:
+    """Return the table of a text in YAML; empty for what is none."""
+    import yaml
+
+    try:
+        document = yaml_document(text, yaml.SafeLoader) if text else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _of_ini(text: str) -> Iterator[tuple[str, str]]:

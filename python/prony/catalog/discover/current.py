@@ -19,6 +19,7 @@ from posixpath import join, normpath
 from prony.archive.codec import is_secret
 from prony.catalog.discover.configuration import (
     AS_IT_IS,
+    filled_options,
     python_values,
     served_by_paste,
     toml_values,
@@ -44,6 +45,7 @@ from prony.catalog.discover.servers import (
 )
 from prony.catalog.discover.sources import Folder, Module, Sources, Written
 from prony.catalog.discover.written import (
+    CLOSING,
     PORT_READ,
     as_below,
     composed_below,
@@ -65,11 +67,19 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"python[\d.]*")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
-_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
+# In two levels of parentheses inside: a sum of what others print.
+_SUBSTITUTION = re.compile(r"\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
+# *Source*: GNU coreutils, nproc; getconf(1); POSIX shell, Arithmetic Expansion.
+_COUNTING = (
+    r"\s*(?:(?:shell )?nproc(?: --all)?|getconf _NPROCESSORS_ONLN)"
+    r"(?: 2> ?/dev/null)?(?: *\|\| *echo \d+)?\s*"
+)
+_CPUS = re.compile(rf"\$\({_COUNTING}\)|`{_COUNTING}`")
+_SUM = re.compile(r"\$\(\((?P<sum>[\d ()*+-]{1,99})\)\)")
+_SUBSTITUTED = re.compile(r"\$\(|`")
 VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
 AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
-_CLOSING = ("fi", "done", "esac", "}", "else", "wait", ";;", "")
 _PREFIXES = ("exec", "command", "env", "nohup")
 # Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
 NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
@@ -199,18 +209,19 @@ class _Command:
 
 
 def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
-    command = _command(of_project(folder.read, written.text))
+    command = _command(_with_cpus(of_project(folder.read, written.text), around.cpus))
     if command is None:
         return _of_script(written, folder, around)
-    known = {**written.environment, **command.environment, **around.variables}
-    return _Reading(written, command, folder, known, around.cpus).current()
+    set_there = {name: _with_cpus(value, around.cpus) for name, value in written.environment.items()}
+    known = {**set_there, **command.environment, **around.variables}
+    return _Reading(replace(written, environment=set_there), command, folder, known, around.cpus).current()
 
 
 def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     """Return what a shell's script of the folder starts at its end; above that only what surely serves: the
     steps before it prepare something.
     """
-    lines = [one for one in lines_of_script(folder.read, written) if one.text not in _CLOSING]
+    lines = [one for one in lines_of_script(folder.read, written) if one.text not in CLOSING]
     read = ((line, _read(line, folder, around)) for line in lines if _command(line.text))
     return next((found for line, found in read if found and (line is lines[0] or _is_sure(found))), None)
 
@@ -289,11 +300,10 @@ def _is_here(written: Written, folder: Folder) -> bool:
 def _command(text: str) -> _Command | None:
     """Return the last simple command of a shell's line that starts a server or Python; None without one."""
     substituted = _SUBSTITUTION.findall(text)
-    left = [f"`{one.strip()}`" for one in _REDIRECTION.findall(text)]
     # Each substitution is one word, which nothing here can know.
-    plain = _SUBSTITUTION.sub(
-        lambda match: f"${{_{substituted.index(match[0])}}}", _REDIRECTION.sub(" ", text)
-    )
+    text = _SUBSTITUTION.sub(lambda match: f"${{_{substituted.index(match[0])}}}", text)
+    left = [f"`{_with_substituted(one.strip(), substituted)}`" for one in _REDIRECTION.findall(text)]
+    plain = _REDIRECTION.sub(" ", text)
     lexer = shlex.shlex(re.sub(r"\\\n", " ", plain), posix=True, punctuation_chars=";&|\n")
     lexer.whitespace_split, lexer.commenters, lexer.whitespace = True, "", " \t\r"
     try:
@@ -315,6 +325,8 @@ def _command(text: str) -> _Command | None:
     around = [*(shlex.join(part) for part in filled if part is not chosen), shlex.join(before)]
     left = [*(f"`{one}`, which is not run" for one in around if one), *left]
     program, words = chosen[at], chosen[at + 1 :]
+    if program.endswith(".py"):
+        program, words = "python", [program.removeprefix("./"), *words]
     start = _own_options(words)
     is_module = words[start:] and words[:start][-1:] == ["-m"]
     module = AS_MODULE.get(words[start], words[start]) if is_module else ""
@@ -325,6 +337,25 @@ def _command(text: str) -> _Command | None:
         place = program.rpartition("/bin/")[0]
         left.append(f"`{place}`, in whose place Prony builds an environment (--python {place} takes it)")
     return _Command(_name(program), tuple(words), environment, tuple(left), substituted)
+
+
+def _with_substituted(text: str, substituted: Sequence[str]) -> str:
+    for number, one in enumerate(substituted):
+        text = text.replace(f"${{_{number}}}", one)
+    return text
+
+
+def _with_cpus(text: str, cpus: int) -> str:
+    """Return a shell's line with the machine's number of CPUs where it asks for that, and sums of it.
+
+    >>> _with_cpus("gunicorn -w $((2 * $(nproc) + 1)) --threads `nproc` shop:app", 2)
+    'gunicorn -w 5 --threads 2 shop:app'
+    """
+
+    def added(match: re.Match[str]) -> str:
+        return python_values(f"number = {match['sum'].strip()}", cpus, {}).get("number") or match[0]
+
+    return _SUM.sub(added, _CPUS.sub(str(cpus), text))
 
 
 def _own_options(words: Sequence[str]) -> int:
@@ -344,15 +375,15 @@ def _own_options(words: Sequence[str]) -> int:
 
 
 def _start_of(words: Sequence[str]) -> int | None:
-    """Return where the words of a server, or of Python, begin."""
-    return next(
-        (
-            at
-            for at, word in enumerate(words)
-            if (name := _name(word)) in SERVERS or name in (*TOOLS, PASTE) or _PYTHON.fullmatch(name)
-        ),
-        None,
+    """Return where the words of a server, of Python, or of a script that is a program, begin."""
+    found = (
+        at
+        for at, word in enumerate(words)
+        if (name := _name(word)) in SERVERS or name in (*TOOLS, PASTE) or _PYTHON.fullmatch(name)
     )
+    others = (k for k, word in enumerate(words) if word not in _PREFIXES and not _ASSIGNMENT.fullmatch(word))
+    first = next(others, None)
+    return next(found, first if first is not None and words[first].endswith(".py") else None)
 
 
 def _name(program: str) -> str:
@@ -458,10 +489,10 @@ class _Reading:
             if name in NOT_PASSED:
                 continue
             value, unknown = self._filled(written)
-            if unknown or is_secret(name):
+            if unknown or _SUBSTITUTED.search(value) or is_secret(name):
                 kept_back.append(name)
             else:
-                passed[name] = value
+                passed[name] = self.written.value_here(value)
         return passed, kept_back
 
     def _filled(self, word: str) -> tuple[str, str]:
@@ -473,9 +504,7 @@ class _Reading:
 
     def _as_written(self, text: str) -> str:
         """Return a text with what a shell would run in its place again."""
-        for number, one in enumerate(self.command.substituted):
-            text = text.replace(f"${{_{number}}}", one)
-        return text
+        return _with_substituted(text, self.command.substituted)
 
     def _known(self, match: re.Match[str]) -> str | None:
         name: str = match["plain"] or match["name"]
@@ -633,12 +662,13 @@ class _Reading:
 
     def _file_words(self, path: str, text: str) -> Iterator[str]:
         """*Source*: uWSGI documentation, Configuring uWSGI; its magic variables are not known here."""
-        for name, value in uwsgi_options(path, text):
+        options, known = uwsgi_options(path, text), SERVERS["uwsgi"]
+        for name, value in filled_options(options, self.cpus, {*known.flags, *known.replaced, *known.app}):
             if value.lower() == "false":
                 continue
             if "%" in value or "$(" in value or "@(" in value:
-                long = SERVERS["uwsgi"].aliases.get(f"--{name}", f"--{name}")
-                long = "" if long in SERVERS["uwsgi"].replaced else long
+                long = known.aliases.get(f"--{name}", f"--{name}")
+                long = "" if long in known.replaced else long
                 self._lose(_Option(long, value, ()), f"`{name} = {value}`", "which uWSGI fills in")
             else:
                 yield f"--{name}" if value.lower() == "true" else f"--{name}={value}"

@@ -64,6 +64,24 @@ def _lacking(found: Mapping[str, str]) -> Mapping[str, str]:
     return {"variables": ", ".join(names), "words": " ".join(f"--env {name}=value" for name in names)}
 
 
+def _asked_for(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variable, however the message names it."""
+    return {"variable": next(iter(found.values()))}
+
+
+_PHP_PACKAGES = {
+    **{"mb_": "mbstring", "curl_": "curl", "simplexml_": "xml", "xml_": "xml", "bc": "bcmath", "image": "gd"},
+    **{"mysqli_": "mysql", "pg_": "pgsql"},
+}
+
+
+def _of_php(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return Debian's packages of an extension. *Source*: Debian's package php-defaults."""
+    begin = found.get("function", "")
+    names = [_PHP_PACKAGES[begin]] if begin else ["sqlite3", "mysql", "pgsql"]
+    return {"packages": " or ".join(f"php-{name}" for name in names)}
+
+
 _ROWS = (
     _Row(
         "the host",
@@ -93,6 +111,18 @@ _ROWS = (
         more=_debian_name,
     ),
     _Row(
+        "a file that is loaded",
+        "the app loads `{own}`, which is not there: bring that file back, or build it as its author does",
+        r"(?:Cannot find module '|cannot load such file -- |Failed opening required ')"
+        r"(?P<own>\.{0,2}/[^\s']+|[^\s']+\.php)",
+    ),
+    _Row(
+        "gems of a lock",
+        "the app wants the gems of its Gemfile, and Prony starts Ruby's servers with Debian's: start it with "
+        "yours, --command 'bundle exec puma -p {{port}}'",
+        r"Bundler::(?:GemNotFound|RubyVersionMismatch)|in locally installed gems|Your Ruby version is",
+    ),
+    _Row(
         "a gem",
         "Ruby has no `{module}`: Prony starts Ruby's servers with Debian's packages, whose name is probably "
         "ruby-{package}: apt-get install ruby-{package}",
@@ -112,9 +142,21 @@ _ROWS = (
         r"npm ci` can only install packages when",
     ),
     _Row(
+        "a package that is not there",
+        "a package that the app names, or its version, does not exist: correct package.json and its lock, or "
+        "go.mod",
+        r"npm (?:error|ERR!) (?:code )?(?:E404|ETARGET)|No matching version found for"
+        r"|unknown revision|no matching versions for query",
+    ),
+    _Row(
         "packages of Go",
         "go.sum lacks what the program imports: go mod tidy writes it",
         r"missing go\.sum entry|no required module provides|updates to go\.mod needed",
+    ),
+    _Row(
+        "another Python",
+        "what the app needs wants Python{python}: --python /path/of/that/python builds environments with it",
+        r"does not satisfy Python(?P<python> ?[<>=!~][\w.*,<>=!~]*\w)",
     ),
     _Row(
         "a file in /tmp",
@@ -122,6 +164,14 @@ _ROWS = (
         "FILE={file}, or keep it in `{folder}`",
         r"(?m)^(?=.*(?:[Nn]o such file or directory|ENOENT|[Uu]nable to open))"
         r".*?(?<![\w/])(?P<file>/(?:var/)?tmp/[^\s'\"`,:)]+)",
+    ),
+    _Row(
+        "a module of a package",
+        "`{package}` has no `{module}`{where}: bring its file back if it is the app's own; else name the "
+        "version that has it in {requirements}, or in a file that --requirements names",
+        r'(?:File "(?:[^"\n]*/)?(?P<source>[^"/\n]+)", line (?P<line>\d+), in .*\n.*\n(?:[ ^~]+\n)?)?'
+        r"ModuleNotFoundError[:'\s(]+No module named '?(?P<module>(?P<package>\w+)(?:\.\w+)+)",
+        more=_with_place,
     ),
     _Row(
         "a Python module",
@@ -132,6 +182,12 @@ _ROWS = (
         more=_with_place,
     ),
     _Row(
+        "a name of its own",
+        "`{place}` defines no `{wanted}`, which the app imports from it: define it, or take the import out",
+        r"cannot import name '(?P<wanted>\w+)' from '[\w.]+' \((?!.*(?:-packages|/lib/python))"
+        r"(?P<place>/[^)\n]+\.py)\)",
+    ),
+    _Row(
         "an import",
         "a package of another version lacks what the app imports: name the right one in {requirements}, or "
         "a file that does with --requirements",
@@ -140,7 +196,8 @@ _ROWS = (
     _Row(
         "a table of the database",
         "the database has no tables yet: create them before you measure (Django: manage.py migrate)",
-        r"no such table|UndefinedTable|relation \"[^\"]*\" does not exist|Table '[^']*' doesn't exist",
+        r"no such table|UndefinedTable|relation \"[^\"]*\" does not exist|Table '[^']*' doesn't exist"
+        r"|PendingMigrationError|Migrations are pending|Base table or view not found",
     ),
     _Row(
         "the database's file",
@@ -155,11 +212,21 @@ _ROWS = (
         r"(?i)PermissionError|permission denied|EACCES|readonly database|Read-only file system",
     ),
     _Row(
+        "the account of a service",
+        "a service refuses the app: make the user and the database that it asks for there, or name others "
+        "with --env",
+        r"(?i)(?:password|peer|ident) authentication failed|access denied for user|unknown database"
+        r"|\bNOAUTH\b|(?:role|database) \"[^\"]*\" does not exist|no password supplied",
+    ),
+    _Row(
         "a service",
         "the app cannot reach a service that it needs, such as its database: start it, and name its address "
         "with --env; --net host lets the app reach this machine's",
         r"(?i)connection refused|could not connect to server|Can't connect to \w+ server"
-        r"|Name or service not known|Temporary failure in name resolution|\bE(?:CONNREFUSED|NOTFOUND)\b",
+        r"|Name or service not known|Temporary failure in name resolution"
+        r"|\bE(?:CONNREFUSED|NOTFOUND|AI_AGAIN)\b|no such host|could not translate host name"
+        r"|unknown \w+ server host|php_network_getaddresses|connection timed out|ServerSelectionTimeoutError"
+        r"|ConnectionNotEstablished",
     ),
     _Row(
         "settings of Pydantic",
@@ -174,12 +241,21 @@ _ROWS = (
         "the app needs the environment variable {variable}: --env {variable}=value, or --env {variable} to "
         "pass on your own",
         r"(?:KeyError: '|UndefinedValueError: |EnvError: Environment variable \"|KeyError: \"Config '"
-        r"|ImproperlyConfigured: Set the )(?P<variable>[A-Z][A-Z0-9_]+)\b",
+        r"|ImproperlyConfigured: Set the |key not found: \")(?P<first>[A-Z][A-Z0-9_]+)\b"
+        # As people write it in an error of their own.
+        r"|(?i:environment variables?|env vars?)[:\s'\"`$]+(?P<second>[A-Z][A-Z0-9_]+)\b"
+        r"|\b(?i:missing|set|required?|requires|needs?|without)(?i: (?:the|required|env|config))*[:\s'\"`$]+"
+        r"(?P<third>[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
+        r"|\b(?P<fourth>[A-Z][A-Z0-9]*_[A-Z0-9_]+)['\"`]?(?: environment| env)?(?: variable| var)?"
+        r"(?: (?:is|was|are|must be|has to be|needs to be|should be))?"
+        r" (?:not (?:set|defined|found|provided|given|configured)|unset|required|missing|undefined|empty"
+        r"|(?<=be )(?:set|defined|provided|given|configured))\b",
+        more=_asked_for,
     ),
     _Row(
         "settings",
         "the app needs its settings: name them with --env NAME=value or --env-file FILE",
-        r"ImproperlyConfigured|settings are not configured|SECRET_KEY",
+        r"ImproperlyConfigured|settings are not configured|SECRET_KEY|secret_key_base",
     ),
     _Row(
         "the interface",
@@ -188,16 +264,31 @@ _ROWS = (
         r"|takes \d+ positional arguments? but [23] (?:were|was) given|'\w+' object is not callable",
     ),
     _Row(
+        "what a build makes",
+        "files that the app serves are not built yet: build them as its author does (Django: manage.py "
+        "collectstatic; npm run build)",
+        r"Missing staticfiles manifest entry|Could not find a production build|Vite manifest not found"
+        r"|pattern \S+: no matching files found|not present in the asset pipeline",
+    ),
+    _Row(
+        "an extension of PHP",
+        "PHP lacks an extension that the app calls: apt-get install {packages}",
+        r"could not find driver"
+        r"|undefined function \\?(?P<function>mb_|curl_|simplexml_|xml_|bc|image|mysqli_|pg_)",
+        more=_of_php,
+    ),
+    _Row(
         "an error in the source",
         "the app's source cannot be run: see the line above",
-        r"SyntaxError|IndentationError|NameError|ReferenceError|PHP (?:Parse|Fatal) error"
-        r"|\.go:\d+:\d+: (?!missing)",
+        r"SyntaxError|IndentationError|TabError|NameError|ReferenceError|PHP (?:Parse|Fatal) error"
+        r"|\.go:\d+:\d+: (?!missing)|syntax error at \S+ line \d|Global symbol \"|error TS\d+:",
     ),
     _Row(
         "another folder",
         "the app does not find a file of its own: relative paths begin at `{folder}`; name another folder "
         "with --dir",
-        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)",
+        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)"
+        r"|pattern matches no files",
     ),
     _Row(
         "a port in use",
@@ -254,6 +345,12 @@ _ROWS = (
         "what is sent",
         "the app does not accept the request: see the body above; -H, -m and --body change it",
         statuses=(400, 406, 411, 415, 422),
+    ),
+    _Row(
+        "a program that is not there",
+        "the app starts `{tool}`, which is not installed: name its package in what the app declares, or "
+        "install it",
+        r"sh: (?:line )?\d+: (?P<tool>[\w./-]+): (?:command )?not found",
     ),
     _Row(
         "an early end",

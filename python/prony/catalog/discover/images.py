@@ -169,11 +169,36 @@ def _carried(image: Image, source: str, at: str) -> Iterator[_Copied]:
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:
-    kept = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    kept = "\n".join(line for line in _without_texts(text) if not line.lstrip().startswith("#"))
     for line in re.sub(r"\\[ \t]*\n", " ", kept).splitlines():
         keyword, _, rest = line.strip().partition(" ")
         if keyword and len(line) < _LONGEST:
             yield keyword.upper(), rest.strip()
+
+
+# *Source*: Dockerfile reference, Here-Documents.
+_HERE = re.compile(r"^\s*(?:RUN|COPY|ADD)\b.*?(?<!<)<<-?[\"']?(?P<end>[A-Za-z_]\w*)", re.IGNORECASE)
+
+
+def _without_texts(text: str) -> Iterator[str]:
+    """Yield the lines of a Dockerfile without the texts that stand in it for a shell or a file."""
+    lines = text.splitlines()
+    ends, end = {line.strip() for line in lines}, ""
+    for line in lines:
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        yield line
+        match = _HERE.match(line[:_LONGEST])
+        end = match["end"] if match and match["end"] in ends else ""
+
+
+def place_of(base: str, laid: str, copies: Sequence[tuple[str, str]]) -> str:
+    """Return the folder, in the app's, whose content lies at ``base``; empty: all of it, or none."""
+    outer = [(at, path) for at, path in copies if len(at) > 1 and f"{base}/".startswith(f"{at}/")]
+    at, path = max(outer, key=lambda pair: len(pair[0]), default=(base, "."))
+    inner = "" if at == base else normpath(join(path, base[len(at) + 1 :]))
+    return laid or ("" if inner == "." else inner)
 
 
 def exec_form(written: str) -> Sequence[str] | None:

@@ -7,6 +7,7 @@
 """
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from itertools import pairwise
@@ -22,7 +23,12 @@ _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 _OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
 _MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "sh")
 # *Source*: Node.js documentation, Command-line API.
-_WITH_VALUE = ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--env-file")
+_WITH_VALUE = (
+    *("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"),
+    *("--env-file", "--env-file-if-exists", "--watch-path", "--title"),
+)
+# What serves pages while a person writes them: of several folders the other one has the app.
+_FOR_BROWSERS = re.compile(r"(?:react-scripts|vite|ng|vue-cli-service|parcel|webpack(?:-dev-server)?)\b")
 _EVALUATED = ("-e", "--eval", "-p", "--print", "--run", "--test")
 # *Source*: npm documentation, Scripts, Life Cycle Scripts.
 _MAKING = ("build", "prepare", "postinstall", "install", "preinstall")
@@ -71,8 +77,8 @@ def is_node(folder: Folder) -> bool:
     if not folder.has("package.json"):
         return False
     manifest = _manifest(folder)
-    files = ("server.js", str(manifest.get("main") or "index.js"))
-    return "start" in _scripts(manifest) or any(map(folder.has, files))
+    files, start = ("server.js", str(manifest.get("main") or "index.js")), _scripts(manifest).get("start", "")
+    return bool(start and not _FOR_BROWSERS.match(start)) or any(map(folder.has, files))
 
 
 def package_name(folder: Folder, place: str) -> str:

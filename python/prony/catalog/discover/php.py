@@ -72,7 +72,6 @@ def php_program(folder: Folder, typed: str) -> Program:
 
     *Errors*: UsageError when it needs packages that are not there.
     """
-    _refuse_without_packages(folder)
     root = next(_roots(folder), "")
     served: tuple[str, ...] = ("-t", root or ".")
     source = f"{root}/index.php" if root else "index.php"
@@ -80,11 +79,20 @@ def php_program(folder: Folder, typed: str) -> Program:
         place, _, name = typed.rpartition("/")
         source = typed
         served = ("-t", place or ".") if name == "index.php" else (typed,)
+    return php_command(folder, source, ("-S", "{host}:{port}", *served))
+
+
+def php_command(folder: Folder, source: str, words: tuple[str, ...]) -> Program:
+    """Return the program that PHP's own command starts with these words.
+
+    *Errors*: UsageError when it needs packages that are not there.
+    """
+    _refuse_without_packages(folder)
     return Program(
         name="php",
         language="other",
         source=source,
-        command=("{php}", "-S", "{host}:{port}", *served),
+        command=("{php}", *words),
         tools=PHP_TOOLS,
         packages="vendor, as it is" if folder.has("vendor/autoload.php") else "",
         debian=("php-cli",),

@@ -29,24 +29,31 @@ from prony.catalog.discover.current import NOT_PASSED, TYPED, VARIABLE
 from prony.catalog.discover.go import go_program, is_binary, is_main_package
 from prony.catalog.discover.images import assignments
 from prony.catalog.discover.node import is_node, node_program, package_name
-from prony.catalog.discover.php import PHP_TOOLS, is_php, php_program
+from prony.catalog.discover.php import is_php, php_command, php_program
 from prony.catalog.discover.servers import PLAIN, at_our_address
 from prony.catalog.discover.sources import Folder, Program, Written
 from prony.catalog.discover.variables import names_of_env_file
-from prony.catalog.discover.written import lines_of_script, only_place, places_below, written_commands
+from prony.catalog.discover.written import (
+    CLOSING,
+    lines_of_script,
+    only_place,
+    places_below,
+    written_commands,
+)
 from prony.core.errors import UsageError
 from prony.model.subject import Interface
 
 _PYTHON = re.compile(r"python[\d.]*|gunicorn|uvicorn|hypercorn|daphne|granian|waitress-serve|uwsgi")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?[-=][^}]*)?\})")
 
-_DEBIAN = {"rackup": "ruby-rack"}
+_DEBIAN = {"rackup": "ruby-rack", "morbo": "libmojolicious-perl"}
 RUBY = ("puma", "rackup", "unicorn", "rails", "ruby")
 # What starts the words behind it, in an environment that Prony does not make.
 _INSIDE = ("bundle", "carton")
 # They start the same scripts.
 _LIKE_NPM = ("yarn", "pnpm")
 _OF_PACKAGE = ("--filter", "-F", "--dir", "-C", "workspace", "--cwd")
+_AGREED = ("-y", "--yes", "--no-install")
 _OWN_SERVERS = ("daemon", "prefork")
 _ASSIGNED = re.compile(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 # As platforms set them.
@@ -75,7 +82,7 @@ def as_started_by(found: Program, written: Written) -> Program:
     not taken over.
     """
     given = {name: value for name, value in written.environment.items() if name not in NOT_PASSED}
-    passed = {name: value for name, value in given.items() if _is_passed(name, value)}
+    passed = {name: written.value_here(value) for name, value in given.items() if _is_passed(name, value)}
     kept_back = ", ".join(f"`{name}`" for name in given if name not in passed)
     said = (f"{kept_back}: --env NAME=value passes a variable",) if kept_back else ()
     left_out = (*found.left_out, *written.remarks, *said)
@@ -118,8 +125,8 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
         case "go" if rest[:1] == ("run",) and folder.has("go.mod"):
             return _run_by_go(folder, source, rest[1:])
         case "php":
-            return Program("php", "other", source, ("{php}", *rest), PHP_TOOLS, debian=("php-cli",))
-        case _ if name in (*RUBY, "perl") and not is_there:
+            return php_command(folder, source, rest)
+        case _ if name in (*RUBY, "perl", "morbo") and not is_there:
             return _of_debian(name, source, rest)
         case _ if folder.has("go.mod") and not is_there:
             built = go_program(folder, "", name)
@@ -167,6 +174,10 @@ def _words(folder: Folder, written: Written) -> Sequence[str] | None:
         return None
     if words[0] in _LIKE_NPM:
         words = _by_npm(folder, words)
+    elif words[0] == "npx":
+        # *Source*: npm documentation, npx vs npm exec.
+        named = next((at for at, word in enumerate(words) if at and word not in _AGREED), len(words))
+        words = ["npm", "exec", "--silent", "--", *words[named:]]
     placed = at_our_address(_of_mojolicious(folder, words))
     plain = (word.replace("{port}", "PORT").replace("{host}", "HOST") for word in placed)
     return placed if all(map(PLAIN.fullmatch, plain)) else None
@@ -373,6 +384,8 @@ def _of_files(folder: Folder, written: Sequence[Written]) -> Program:
         return program_of_process(folder, Written("config.ru", "puma"))
     if folder.has("package.json"):
         return node_program(folder, "")
+    if script := next(_scripts_alone(folder), None):
+        return program_of_process(folder, script)
     said = next(
         (f"{one.source} is `{one.text}`, of which nothing is here that Prony can start" for one in written),
         "",
@@ -383,15 +396,60 @@ def _of_files(folder: Folder, written: Sequence[Written]) -> Program:
     )
 
 
+# What a person types for the script of an app that is one file, by what stands in it.
+# *Source*: Sinatra's README; Mojolicious::Lite; Dancer2.
+_ALONE = (
+    (("app.rb", "main.rb", "server.rb", "web.rb"), r"require ['\"]sinatra['\"]", "ruby {}"),
+    (("app.pl", "main.pl", "server.pl", "web.pl", "myapp.pl"), r"use Mojolicious::Lite\b", "perl {} daemon"),
+    (("app.pl", "main.pl", "server.pl", "bin/app.pl"), r"use Dancer2?\b", "perl {}"),
+)
+
+
+def _scripts_alone(folder: Folder) -> Iterator[Written]:
+    for names, shape, command in _ALONE:
+        for name in names:
+            if re.search(shape, folder.read(name) or ""):
+                yield Written(name, command.format(name))
+
+
 def _expanded(folder: Folder, written: Sequence[Written]) -> Iterator[Written]:
-    """Yield each command; of one that starts a shell's script of the folder, what that ends with."""
+    """Yield the last step of each command; of a shell's script of the folder, that of what it ends with."""
     for one in written:
-        last = next(lines_of_script(folder.read, one), None)
+        lines = (line for line in lines_of_script(folder.read, one) if line.text not in CLOSING)
+        last = next((_last_step(line, folder) for line in lines), None)
         text = last.text.removeprefix("exec ") if last else ""
         is_last = last is not None and (
-            text != last.text or (not text.endswith("&") and _names_program(Written("", text), folder))
+            text != last.text or (not text.endswith("&") and _starts_program(text, folder))
         )
-        yield replace(last, text=text) if last and is_last else one
+        yield replace(last, text=text) if last and is_last else _last_step(one, folder)
+
+
+# What a shell reads as one, and where a step ends; what waits for a port starts what is behind two dashes.
+_STEPS = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?P<end>&&|;|\n|[ ]--[ ])|.""", re.DOTALL)
+_DASHES = " -- "
+# No line that starts a program is longer.
+_LONGEST = 4000
+
+
+def _last_step(written: Written, folder: Folder) -> Written:
+    """Return the last of a shell's steps where that starts a program of the folder; else all of them."""
+    text = written.text[:_LONGEST]
+    ends = [match for match in _STEPS.finditer(text) if match["end"]]
+    if text.partition(" ")[0].rpartition("/")[2] in _STARTED:
+        # Its own options may be behind two dashes.
+        ends = [match for match in ends if match["end"] != _DASHES]
+    for end in reversed(ends):
+        before, last = text[: end.start()], written.text[end.end() :].strip().removeprefix("exec ")
+        if _starts_program(last, folder):
+            said = f"`{' '.join(before.split())}`, which is not run"
+            return replace(written, text=last, remarks=(*written.remarks, said))
+        if end["end"] != _DASHES:
+            break
+    return written
+
+
+def _starts_program(text: str, folder: Folder) -> bool:
+    return bool(text) and _names_program(Written("", text), folder)
 
 
 # What the other files start that describe a folder, and Prony can start.
@@ -399,6 +457,7 @@ _STARTED = (
     "node",
     "nodejs",
     "npm",
+    "npx",
     "yarn",
     "pnpm",
     "go",
@@ -407,6 +466,7 @@ _STARTED = (
     "carton",
     "perl",
     "hypnotoad",
+    "morbo",
     *RUBY,
 )
 

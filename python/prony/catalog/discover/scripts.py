@@ -50,7 +50,7 @@ def of_project(read: Read, text: str) -> str:
         return text
     if is_run and (rest[0] == "-m" or rest[0].endswith(".py")):
         return " ".join(["python", *rest])  # as uv has it
-    said = None if rest[0] in SERVERS else dict(_named(read)).get(rest[0])
+    said = None if rest[0] in SERVERS else dict(named_scripts(read)).get(rest[0])
     return " ".join([said, *rest[1:]]) if said else text
 
 
@@ -60,8 +60,8 @@ def called_module(code: str) -> str:
     return match["module"] if match else ""
 
 
-def _named(read: Read) -> Iterator[tuple[str, str]]:
-    """Yield name and command of each script."""
+def named_scripts(read: Read) -> Iterator[tuple[str, str]]:
+    """Yield name and command of each script of a project."""
     project, pipfile = _toml(read, "pyproject.toml"), _toml(read, "Pipfile")
     tools = table_at(project, "tool")
     entries = {**table_at(project, "project", "scripts"), **table_at(tools, "poetry", "scripts")}
@@ -110,9 +110,10 @@ class ToolApp:
     root: str = ""
 
 
-# *Source*: flask/cli.py, locate_app; fastapi_cli/discover.py, get_default_path.
+# *Source*: flask/cli.py, locate_app; quart/cli.py, load_app; fastapi_cli/discover.py, get_default_path.
 _USUAL = {
     "flask": ("wsgi.py", "app.py"),
+    "quart": ("wsgi.py", "app.py"),
     "fastapi": ("main.py", "app.py", "api.py", "app/main.py", "app/app.py", "app/api.py"),
     "litestar": ("app.py", "application.py", "asgi.py"),
 }

@@ -61,9 +61,10 @@ _PLACK = ServerCommand(
     entry="http-server-psgi",
     bind=_HOST_AND_PORT,
     aliases=aliases(
-        "-l listen -o host -p port -S socket -D daemonize -s server -E env -I include -a app -R Reload"
+        "-l listen -o host -p port -S socket -D daemonize -s server -E env -I include -a app -R Reload "
+        "-r reload"
     ),
-    flags=options_named("daemonize preload-app disable-keepalive disable-proctitle"),
+    flags=options_named("daemonize preload-app disable-keepalive disable-proctitle reload"),
     replaced=options_named("listen host port socket daemonize daemon pid user group server"),
     logs=options_named("access-log error-log"),
     app=options_named("app"),
@@ -190,10 +191,10 @@ PASTE = "pserve"
 
 # Programs that serve an app by themselves, and where they are given an address.
 TOOLS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
+    **dict.fromkeys(("flask", "quart", "fastapi", "sanic", "litestar"), _HOST_AND_PORT),
     "robyn": (),
 }
-SUBCOMMANDS = {"flask": ("run",), "fastapi": ("run", "dev"), "litestar": ("run",)}
+SUBCOMMANDS = {"flask": ("run",), "quart": ("run",), "fastapi": ("run", "dev"), "litestar": ("run",)}
 """Of a program that has others too, what serves."""
 
 ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
@@ -201,7 +202,8 @@ ROBYN = {"ROBYN_HOST": "{host}", "ROBYN_PORT": "{port}"}
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
 TOOL_ALIASES = aliases("-h host -H host -p port -A app -w workers")
 TOOL_FLAGS = options_named(
-    "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory"
+    "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory "
+    "proxy-headers"
 )
 
 
@@ -218,6 +220,7 @@ _ADDRESSES: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "unicorn": (frozenset({"-l", "--listen", "-o", "--host", "-p", "--port"}), ("-l", "{host}:{port}")),
     "rails": (frozenset({"-b", "--binding", "-p", "--port"}), ("-b", "{host}", "-p", "{port}")),
     "perl": (frozenset({"-l", "--listen"}), ("-l", "http://{host}:{port}")),
+    "morbo": (frozenset({"-l", "--listen"}), ("-l", "http://{host}:{port}")),
     "php": (frozenset({"-S"}), ("-S", "{host}:{port}")),
 }
 _BEHIND = ("rails", "perl")

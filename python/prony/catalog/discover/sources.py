@@ -36,6 +36,11 @@ def no_names(path: str) -> Sequence[str]:
     return ()
 
 
+def read_below(read: Read, place: str) -> Read:
+    """Return what reads files by their paths in the folder ``place``; ``.``: the same."""
+    return read if place == "." else lambda path: read(normpath(f"{place}/{path}"))
+
+
 # The app's folder itself, and the layout with sources in a folder of their own. *Source*: Python Packaging
 # User Guide, src layout vs flat layout.
 _ROOTS = ("", "src")
@@ -179,6 +184,12 @@ class Written:
             if len(at) > 1 and f"{path}/".startswith(f"{at.rstrip('/')}/"):
                 return normpath(join(inner, path[len(at) :].lstrip("/")))
         return path
+
+    def value_here(self, value: str) -> str:
+        """Return a variable's value there with a whole path as one in the app's folder; a list of paths, and
+        an address, as it is.
+        """
+        return value if ":" in value else self.placed(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ _FOLDERS = (
     "etc/systemd/system",
     "conf",
     "config",
+    "docker",
     "ops",
 )
 # *Source*: systemd.service(5), Table 2: special executable prefixes.

@@ -7,65 +7,58 @@
 ('`CMD` in Dockerfile', 'gunicorn shop:app -w 3', {'DEBUG': '0'})
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import basename, join, normpath
 
-from prony.catalog.discover.configuration import yaml_document
-from prony.catalog.discover.images import (
-    DOCKERFILES,
-    Image,
-    as_text,
-    assignments,
-    command_of_origin,
-    read_image,
-    shell_text,
-)
-from prony.catalog.discover.scripts import served_by
-from prony.catalog.discover.sources import Folder, Read, Sources, Written
+from prony.catalog.discover.compose import COMPOSE, composed, context_of, services
+from prony.catalog.discover.configuration import yaml_table
+from prony.catalog.discover.images import DOCKERFILES, Image, as_text, assignments, place_of, read_image
+from prony.catalog.discover.scripts import called_module, named_scripts, served_by
+from prony.catalog.discover.sources import Folder, Read, Sources, Written, read_below
 from prony.catalog.discover.units import commands_of_units
 from prony.core.errors import UsageError
 
 # *Source*: Heroku documentation, The Procfile.
 _WEB = re.compile(r"^web[ \t]*:[ \t]*(?P<command>\S.*?)[ \t]*$", re.MULTILINE)
-# *Source*: Compose specification, The Compose file; of several files that for production.
-_COMPOSE = (
-    *(f"docker-compose.{kind}.yml" for kind in ("production", "prod")),
-    *(f"compose.{kind}.{end}" for kind in ("production", "prod") for end in ("yaml", "yml")),
-    *("production.yml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
-)
 # No line that starts an app is longer, and no value in it.
 _LONGEST, _LONGEST_VALUE = 20_000, 500
 
 
 def written_commands(folder: Folder) -> list[Written]:
     """Return all commands that the folder's files have, the one that counts first."""
+    read = folder.read
     found = (
-        *_of_procfile(folder.read),
-        *(one for name in DOCKERFILES for one in _of_image(folder.read, name)),
-        *composed(folder.read, "."),
+        *_of_procfile(read),
+        *(one for name in DOCKERFILES for one in _of_image(read, name)),
+        *composed(read, "."),
         *commands_of_units(folder),
         *folder.installed,
-        *_of_platforms(folder.read),
-        *_of_render(folder.read, "."),
-        *_of_makefile(folder.read),
-        *_of_main(folder.read),
+        *_of_platforms(read),
+        *_of_render(read, "."),
+        *_of_makefile(read),
     )
-    return [unwrapped(folder.read, one) for one in found]
+    # What a person types counts where nothing else says it.
+    typed = () if found else (*_of_composer(read), *_of_shells(read))
+    found = (*found, *typed, *_of_main(read))
+    return [unwrapped(read, one) for one in found or _of_project(read)]
 
 
 # --- what only starts something else ----------------------------------------------------------------------
 
 _SHELL = re.compile(r"#!.*sh\b")
 # A script of an image's that ends with what it was given.
-_HANDS_ON = re.compile(r"""^[ \t]*exec[ \t][^\n]*"?\$\{?@\}?"?\s*\Z""", re.MULTILINE)
+_HANDS_ON = re.compile(
+    r"""^[ \t]*(?:(?:exec|eval)[ \t][^\n]*)?"?\$\{?@\}?"?\s*(?:(?:fi|done|esac|;;)\s*)*\Z""", re.MULTILINE
+)
 _EXPORTED = re.compile(r"^[ \t]*(?P<export>export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?P<value>\S.*)$")
 # What answers before it, and passes requests on. *Source*: README of Thruster.
 _PROXIES = ("thrust",)
 # *Source*: README of tini and of dumb-init; the images `node` and `php` of Docker.
-_BEFORE = ("exec", "command", "env")
+_BEFORE = ("exec", "command", "env", "nohup")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = ("tini", "dumb-init", "catatonit", "docker-entrypoint.sh", "docker-php-entrypoint")
 
@@ -77,7 +70,9 @@ _SHELLS = ("sh", "bash")
 
 def unwrapped(read: Read, written: Written) -> Written:
     """Return a command without what only starts it, in the folder to which it changes first."""
-    found = _moved(read, _unwrapped(read, written))
+    plain = _unwrapped(read, written)
+    moved = _moved(read, plain)
+    found = moved if moved.text == plain.text else _unwrapped(read, moved)
     return found if found.text == written.text else replace(found, is_whole=False)
 
 
@@ -121,13 +116,18 @@ def _unwrapped(read: Read, written: Written) -> Written:
         # What starts it in the shell's place is the shell's own word.
         inner = inner.removeprefix("exec ").lstrip()
         return _unwrapped(read, replace(written, text=inner, environment=environment))
+    if said := _by_composer(read, written.text):
+        return _unwrapped(read, replace(written, text=said))
     first, _, rest = written.text.partition(" ")
-    if basename(first) in _WRAPPERS:
+    # One of the folder's own may have the name of an image's.
+    own, name = _script(read, written, first)[1], basename(first)
+    if rest and not own and name in (*_BEFORE, *_WRAPPERS):
         words = rest.split(" ")
-        at = next((k for k, word in enumerate(words) if word[:1] != "-"), len(words))
+        at = next((k for k, word in enumerate(words) if word and word[0] != "-"), len(words))
         return _unwrapped(read, replace(written, text=" ".join(words[at:]))) if words[at:] else written
-    is_proxy = basename(first) in _PROXIES
-    if not rest or not (is_proxy or _HANDS_ON.search(_script(read, written, first)[1])):
+    is_proxy = name in _PROXIES
+    hands_on = is_proxy or name in _WRAPPERS or _HANDS_ON.search(own)
+    if not rest or not hands_on:
         return written
     what = "the proxy before it, which is not started" if is_proxy else "which is not run"
     remarks = (*written.remarks, f"`{first}`, {what}")
@@ -163,7 +163,7 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
         for place, line in reversed(placed):
             one = replace(
                 written,
-                source=f"{path}, by {written.source}",
+                source=path if path == written.source else f"{path}, by {written.source}",
                 text=place + _with_values(line, values),
                 environment=environment,
                 remarks=(*written.remarks, f"the rest of {path}"),
@@ -173,6 +173,8 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
 
 
 _CHANGES_ALONE = re.compile(r"cd[ \t]+([\w./-]+)")
+CLOSING = ("fi", "done", "esac", "}", "else", "wait", ";;", "")
+"""Lines of a shell's script that only end something."""
 
 
 def _without_own(name: str, value: str) -> str:
@@ -221,7 +223,7 @@ def _of_render(read: Read, place: str) -> Iterator[Written]:
 
     *Source*: Render documentation, Blueprint YAML Reference: type, rootDir, startCommand.
     """
-    found = _document(read, "render.yaml").get("services")
+    found = yaml_table(read("render.yaml")).get("services")
     services = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     for one in services:
         said, at = one.get("startCommand"), normpath(str(one.get("rootDir") or "."))
@@ -279,6 +281,87 @@ def _of_main(read: Read) -> Iterator[Written]:
             yield Written(f"the end of {name}", f"python {name}")
 
 
+# Where people keep the script that they start by hand, and how a line of it starts what serves.
+_SHELL_SCRIPTS = (
+    *("start.sh", "run.sh", "serve.sh", "server.sh", "bin/start", "bin/server", "bin/start.sh", "bin/run.sh"),
+    *("scripts/start.sh", "scripts/run.sh", "entrypoint.sh", "docker-entrypoint.sh"),
+)
+_SERVING_LINE = re.compile(
+    r"(?!(?:exec |sudo )?(?:docker|podman|ssh|kubectl))(?:^|.*[\s/])"
+    r"(?:gunicorn|uvicorn|hypercorn|granian|waitress-serve|daphne|uwsgi|flask|fastapi|sanic|litestar|quart"
+    r"|node|npm|npx|yarn|pnpm|go (?:run|build)|php -S|puma|rackup|unicorn|rails|starman|twiggy|plackup"
+    r"|hypnotoad|morbo|(?:app|main|server|run|wsgi|asgi|manage)\.(?:py|rb|pl))\s.*"
+)
+
+
+def _of_shells(read: Read) -> Iterator[Written]:
+    """Yield the shell's scripts that end with what serves."""
+    for name in _SHELL_SCRIPTS:
+        for line in lines_of_script(read, Written(name, f"./{name}")):
+            if line.text in CLOSING:
+                continue
+            if len(line.text) < _LONGEST_VALUE and _SERVING_LINE.fullmatch(f"{line.text} "):
+                yield Written(name, f"./{name}")
+            break
+
+
+# --- the scripts of a project -----------------------------------------------------------------------------
+
+
+_OF_COMPOSER = ("composer", "composer.phar")
+_NO_SCRIPTS = ("run", "run-script")
+
+
+def _by_composer(read: Read, text: str) -> str:
+    """Return the command of PHP's that a script of Composer's runs; empty: the text runs none.
+
+    *Source*: Composer documentation, Scripts: `@php` is PHP itself.
+    """
+    words = text.split()
+    if not words or basename(words[0]) not in _OF_COMPOSER:
+        return ""
+    names = (word for word in words[1:] if word[0] != "-" and word not in _NO_SCRIPTS)
+    return _of_composers_script(read, next(names, ""))
+
+
+def _of_composer(read: Read) -> Iterator[Written]:
+    for name in _TARGETS:
+        said = _of_composers_script(read, name)
+        if " -S " in said:
+            yield Written(f"`scripts.{name}` in composer.json", said)
+
+
+def _of_composers_script(read: Read, name: str) -> str:
+    text = read("composer.json")
+    try:
+        manifest = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return ""
+    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
+    said = scripts.get(name) if isinstance(scripts, dict) else None
+    lines = said if isinstance(said, list) else [said]
+    of_php = [line.removeprefix("@") for line in lines if isinstance(line, str)]
+    return next((line for line in reversed(of_php) if line.startswith("php ")), "")
+
+
+def _of_project(read: Read) -> Iterator[Written]:
+    """Yield a project's scripts that start a server; of those that serve where `PORT` says, and of commands,
+    only those with a usual name: others may want a word more.
+    """
+    for name, text in sorted(named_scripts(read), key=lambda one: one[0] not in _TARGETS):
+        module = called_module(text.removeprefix("python -c ").strip("'"))
+        served = served_by(Sources(read), module) if module else None
+        is_usual = name in _TARGETS
+        if module and (found := Sources(read).module(module)):
+            reads_port = bool(PORT_READ.search(read(found.path) or ""))
+            serves = is_usual if reads_port else bool(served)
+        else:
+            is_short = len(text) < _LONGEST_VALUE
+            serves = is_usual and is_short and bool(_SERVING_LINE.fullmatch(f"{text} "))
+        if serves:
+            yield Written(f"the script `{name}` of the project", text)
+
+
 # --- Dockerfile -------------------------------------------------------------------------------------------
 
 
@@ -302,7 +385,7 @@ def _of_image(read: Read, name: str) -> Iterator[Written]:
             text,
             image.environment,
             image.base,
-            place=_place_of(image.base, image.laid, image.copies),
+            place=place_of(image.base, image.laid, image.copies),
             copies=image.copies,
         )
 
@@ -322,7 +405,7 @@ def _by_gunicorn(read: Read, image: Image, name: str) -> Written:
         said,
         image.base,
         () if "WEB_CONCURRENCY" in said else (workers,),
-        place=_place_of(image.base, image.laid, image.copies),
+        place=place_of(image.base, image.laid, image.copies),
         copies=image.copies,
     )
 
@@ -330,14 +413,6 @@ def _by_gunicorn(read: Read, image: Image, name: str) -> Written:
 def laid_below(folder: Folder) -> str:
     """Return the folder below this one in which a command of its files works; empty: there is none."""
     return next((one.place for one in written_commands(folder) if one.place), "")
-
-
-def _place_of(base: str, laid: str, copies: Sequence[tuple[str, str]]) -> str:
-    """Return the folder, in the app's, whose content lies at ``base``; empty: all of it, or none."""
-    outer = [(at, path) for at, path in copies if len(at) > 1 and f"{base}/".startswith(f"{at}/")]
-    at, path = max(outer, key=lambda pair: len(pair[0]), default=(base, "."))
-    inner = "" if at == base else normpath(join(path, base[len(at) + 1 :]))
-    return laid or ("" if inner == "." else inner)
 
 
 def as_below(written: Written, place: str) -> Written:
@@ -349,22 +424,13 @@ def as_below(written: Written, place: str) -> Written:
     return replace(written, place="", copies=tuple((at, path.rstrip("/")) for at, path in inner))
 
 
-def _inner(read: Read, place: str) -> Read:
-    return read if place == "." else lambda path: read(normpath(f"{place}/{path}"))
-
-
-# --- Compose ----------------------------------------------------------------------------------------------
+# --- folders below ----------------------------------------------------------------------------------------
 
 
 def composed_below(read: Read, place: str) -> list[Written]:
     """Return the commands of the services that Compose or Render build from a folder ``place`` below."""
     found = (*composed(read, place), *_of_render(read, place))
-    return [unwrapped(_inner(read, place), one) for one in found]
-
-
-def composed(read: Read, context: str) -> list[Written]:
-    """Return the commands of the services that Compose builds from ``context``, a folder beside its file."""
-    return [found for name in _COMPOSE for found in _of_compose(read, name, context)]
+    return [unwrapped(read_below(read, place), one) for one in found]
 
 
 # Of repositories with several: documentation of npm, pnpm and Turborepo on workspaces; Compose's examples.
@@ -373,7 +439,7 @@ _HOLDERS = ("apps", "packages", "services")
 
 def places_below(folder: Folder, but: Sequence[str]) -> list[str]:
     """Return the folders below this one that may have its app, but some: those that Compose builds first."""
-    built = (_context(table.get("build")) for name in _COMPOSE for _, table in _services(folder.read, name))
+    built = (context_of(table.get("build")) for name in COMPOSE for _, table in services(folder.read, name))
     there = [name for name in folder.names("") if name not in but and not name.startswith(".")]
     deeper = [f"{name}/{one}" for name in there if name in _HOLDERS for one in folder.names(name)]
     return [place for place in dict.fromkeys([*built, *there, *deeper]) if place not in (".", *but)]
@@ -390,99 +456,3 @@ def only_place(found: Sequence[str]) -> str | None:
             hint=f"--dir {found[0]} --app .",
         )
     return next(iter(found), None)
-
-
-def _document(read: Read, name: str) -> Mapping[str, object]:
-    """Return the table of a file in YAML; empty for what is none."""
-    import yaml
-
-    text = read(name)
-    try:
-        document = yaml_document(text, yaml.SafeLoader) if text else None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _services(read: Read, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    services = _document(read, name).get("services")
-    for service, table in services.items() if isinstance(services, dict) else ():
-        if isinstance(table, dict):
-            yield str(service), table
-
-
-def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
-    """Yield what services start, of those with ports first: others may only work off a queue.
-
-    *Source*: Compose specification, Services: command, entrypoint, environment, image, ports, working_dir;
-    Build: dockerfile, target.
-    """
-    for service, table in sorted(_services(read, name), key=lambda one: not one[1].get("ports")):
-        build = table.get("build")
-        options = build if isinstance(build, dict) else {}
-        file, target = (str(options.get(key) or "") for key in ("dockerfile", "target"))
-        origin = "" if build else str(table.get("image") or "")
-        words = {key: found for key in ("entrypoint", "command") if (found := _command(table.get(key)))}
-        if _context(build) != context or not (words or file or target or command_of_origin(origin)):
-            continue
-        inner = _inner(read, context)
-        made = read_image(inner, normpath(file or "Dockerfile"), target) if build else None
-        image = made or Image(origin=origin)
-        said = words.get("command") or ("" if words else as_text(image.command))
-        # Compose reads `$$` as one.
-        text = f"{words['entrypoint']} {said}".strip() if "entrypoint" in words else image.starts(said)
-        base = str(table.get("working_dir") or image.base)
-        copies = (*image.copies, *_mounted(table.get("volumes")))
-        laid = dict(_mounted(table.get("volumes"))).get(base, image.laid if base == image.base else "")
-        if text:
-            usual = "build" if build else "image"
-            key = next((key for key in ("command", "entrypoint") if key in words), usual)
-            yield Written(
-                f"`{key}` of `{service}` in {name}",
-                text.replace("$$", "$"),
-                image.environment,
-                base,
-                _named_of(table),
-                "" if laid == "." else _place_of(base, laid, copies),
-                copies,
-                env_file=next(filter(read, _files_of(table)), "") if context == "." else "",
-            )
-
-
-def _named_of(table: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what of a service is named and not passed on: its variables."""
-    asked, files = _names_of(table.get("environment")), _files_of(table)
-    of_network = [f"its variables, which are of its network: {', '.join(asked)}"] if asked else []
-    return (*of_network, *(f"the variables in {file}: --env-file {file}" for file in files))
-
-
-def _files_of(table: Mapping[str, object]) -> list[str]:
-    written = table.get("env_file")
-    files = written if isinstance(written, list) else [written]
-    paths = (one.get("path") if isinstance(one, dict) else one for one in files)
-    return [normpath(path) for path in paths if isinstance(path, str) and ".." not in path.split("/")]
-
-
-def _mounted(volumes: object) -> Iterator[tuple[str, str]]:
-    """Yield where a folder beside the file is mounted, and that folder."""
-    for one in volumes if isinstance(volumes, list) else ():
-        source, _, target = one.partition(":") if isinstance(one, str) else ("", "", "")
-        if source.startswith(".") and not source.startswith("..") and target:
-            yield target.partition(":")[0], normpath(source)
-
-
-def _context(build: object) -> str:
-    """Return the folder that a service is built from; one that has only an image gets the file's folder."""
-    found = build.get("context") if isinstance(build, dict) else build
-    return str(found or ".").removeprefix("./").rstrip("/") or "."
-
-
-def _command(written: object) -> str:
-    if isinstance(written, list):
-        return shell_text([str(word) for word in written])
-    return " ".join(written.split()) if isinstance(written, str) else ""
-
-
-def _names_of(environment: object) -> list[str]:
-    names = environment if isinstance(environment, dict | list) else ()
-    return [str(one).partition("=")[0] for one in names]
