@@ -20,6 +20,7 @@ SHARED = {
 # What nothing here calls, but a library does.
 CALLED_BY_LIBRARIES = {
     "cli.main.PanelCommand.format_options",
+    "plan.document.AppDocument._names_one_app",
     "plan.document.CrossCheckDocument._checks_something",
     "plan.document.WorkloadDocument._kept_connections_are_kept",
     "plan.document.WorkloadDocument._loop_has_its_fields",

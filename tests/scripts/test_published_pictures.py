@@ -11,7 +11,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies
 from prony.plan.build import PlanOptions
 from prony.report.page.chart import COLOURS
-from prony.study.study_plan import plan_of_study
+from prony.study.study_plan import plan_of_source, study_source
 from scripts.loading import SCRIPTS
 
 DOCS = SCRIPTS.parent / "docs"
@@ -132,7 +132,8 @@ def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_
         only=asked.get("--only"),
         connections=tuple(map(int, levels.split(","))) if levels else None,
     )
-    assert plan_of_study(words[0], load_catalog(found=Path("none")), options).cells
+    known = load_catalog(found=Path("none"))
+    assert plan_of_source(words[0], study_source(words[0], known), known, options).cells
 
 
 def test_the_page_of_five_benchmarks_is_short_and_each_item_has_its_evidence():

@@ -109,7 +109,7 @@ def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
 
 def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
     """Return why a cell's speed does not count. The time of a run of so many requests is that of all of it,
-    its slow start too, as a client like ab tells it: a change of its pace takes nothing from that.
+    its slow start too, as a client like ab has it: a change of its pace takes nothing from that.
     """
     is_of_run = claim.metric == _OF_A_RUN and "requests" in cell.cell.load
     if not is_speed(claim.metric) or (is_of_run and cell.unqualified == NOT_STEADY):

@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from prony.plan.document import StudyDocument
 
 
-def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
-    """Return the plan of the study of this name, or in this file.
-
-    *Errors*: UsageError with all that is wrong in the file, for a name that the catalogue does not have, or
-    a server of this folder that nobody named.
-    """
-    return plan_of_source(name, study_source(name, known), known, options)
-
-
 def plan_of_source(name: str, source: "StudySource", known: "Catalog", options: "PlanOptions") -> "Plan":
-    """Return the plan of a study that was read. Errors as `plan_of_study`."""
+    """Return the plan of a study that was read, by this name or from this file.
+
+    *Errors*: UsageError for a server of this folder that nobody named.
+    """
     from prony.plan.build import make_plan
 
     plan = make_plan(source.document, source.text, known, options, source.originals)
@@ -49,7 +43,7 @@ def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
 def study_source(name: str, known: "Catalog") -> "StudySource":
     """Return the study of this name, or in this file, whose servers and apps the catalogue has.
 
-    *Errors*: UsageError as `plan_of_study`.
+    *Errors*: UsageError with all that is wrong in the file, or for a name that the catalogue does not have.
     """
     source = read_source(name)
     check_names(name, source.document, known)
