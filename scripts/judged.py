@@ -14,7 +14,7 @@ from prony.model.plan import Plan
 from prony.model.trial import TrialRole
 from prony.plan.build import PlanOptions
 from prony.reading.study import StudyResults, read_archive, read_figures
-from prony.study.study_plan import plan_of_source, study_source
+from prony.study.study_plan import plan_of_source, read_source
 
 
 def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> StudyResults:
@@ -37,6 +37,6 @@ def _as_of_now(plan: Plan) -> Plan:
     if plan.name not in built_in_studies():
         return plan
     known, options = load_catalog(), PlanOptions(profile=plan.profile, blocks=plan.blocks)
-    now = plan_of_source(plan.name, study_source(plan.name, known), known, options)
+    now = plan_of_source(plan.name, read_source(plan.name), known, options)
     # The notes say beside which metric a published figure stands.
     return replace(plan, claims=now.claims, originals=now.originals, notes=now.notes)

@@ -8,7 +8,7 @@ from golden import build
 from prony.archive import create
 from prony.catalog.schema.loader import load_catalog
 from prony.plan.build import PlanOptions
-from prony.study.study_plan import plan_of_source, study_source
+from prony.study.study_plan import plan_of_source, read_source
 from scripts.loading import load
 
 claims = load("claims")
@@ -16,7 +16,7 @@ claims = load("claims")
 
 def archive(folder, change=lambda plan: plan):
     name, known = "embedded-servers", load_catalog()
-    plan = plan_of_source(name, study_source(name, known), known, PlanOptions(profile="quick"))
+    plan = plan_of_source(name, read_source(name), known, PlanOptions(profile="quick"))
     file = folder / "a.prony"
     with create(file, change(plan), build.FINGERPRINT):
         pass

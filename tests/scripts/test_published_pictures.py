@@ -11,7 +11,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies
 from prony.plan.build import PlanOptions
 from prony.report.page.chart import COLOURS
-from prony.study.study_plan import plan_of_source, study_source
+from prony.study.study_plan import plan_of_source, read_source
 from scripts.loading import SCRIPTS
 
 DOCS = SCRIPTS.parent / "docs"
@@ -133,7 +133,7 @@ def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_
         connections=tuple(map(int, levels.split(","))) if levels else None,
     )
     known = load_catalog(found=Path("none"))
-    assert plan_of_source(words[0], study_source(words[0], known), known, options).cells
+    assert plan_of_source(words[0], read_source(words[0]), known, options).cells
 
 
 def test_the_page_of_five_benchmarks_is_short_and_each_item_has_its_evidence():

@@ -40,16 +40,6 @@ def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
     return cross_check_cells(plan, wanted.engines, wanted.under) if wanted else ()
 
 
-def study_source(name: str, known: "Catalog") -> "StudySource":
-    """Return the study of this name, or in this file, whose servers and apps the catalogue has.
-
-    *Errors*: UsageError with all that is wrong in the file, or for a name that the catalogue does not have.
-    """
-    source = read_source(name)
-    check_names(name, source.document, known)
-    return source
-
-
 def read_source(name: str) -> "StudySource":
     """Return the study of this name, or in this file.
 

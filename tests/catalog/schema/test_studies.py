@@ -24,7 +24,7 @@ from prony.plan.document import Generator
 from prony.plan.factors import grid_words, without_levels
 from prony.study.extent import extent_of
 from prony.study.generators import to_leave_out
-from prony.study.study_plan import checks_of_source, plan_of_source, study_source
+from prony.study.study_plan import checks_of_source, plan_of_source, read_source
 
 SECOND = 1_000_000_000
 # Published experiments; the others are Prony's own.
@@ -563,7 +563,7 @@ def test_each_claim_can_be_decided_on_two_cpus_in_some_profile(study):
     """Where server and generator share both, or have one each; one is about more than two cores."""
     catalog = load_catalog()
     plans = [
-        plan_of_source(study, study_source(study, catalog), catalog, PlanOptions(profile=name))
+        plan_of_source(study, read_source(study), catalog, PlanOptions(profile=name))
         for name in read_study(study).document.profiles
     ]
     cpus = {True: Cpus(2, 2, 2), False: Cpus(1, 1, 2)}
