@@ -164,7 +164,7 @@ def test_each_mutated_conversation_ends_in_one_line_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_target, "_Load", LoadOfNone)
-    monkeypatch.setattr(run_target, "_own_addresses", lambda: {"127.0.0.1"})
+    monkeypatch.setattr(run_target, "_addresses", lambda host: {HERE} if host == HERE else set())
     LoadOfNone.asked.clear()
     draw, refused, out = random.Random(seed), 0, tmp_path / "out.prony"
     before = descriptors()

@@ -355,7 +355,7 @@ def test_a_claim_that_one_fails_more_counts_the_blocks_that_both_have(sessions):
         a = tried("a", 1, one, [block for block in one if rng.random() < 0.4])
         b = tried("b", 2, all_, [block for block in all_ if rng.random() < 0.4])
         terms = Terms(by_session=True)
-        found = _more(asked, *in_sessions([a, b]), terms, 0.01)
+        found = _more(asked, *in_sessions([a, b]), terms)
         told += found.verdict is ClaimVerdict.HOLDS
     assert told / studies <= 0.05
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 from prony.core.errors import SubjectError
 from prony.model.exchange import Check, Contract
@@ -15,6 +14,8 @@ from prony.model.sandbox import Placement
 from prony.sandbox import Sandbox
 from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.processes import ProcessMonitor
+
+from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 # Says what it is told to when it has ended in order, after what it was told to wait for.
 SERVICE = """

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from subjects import SERVER, eventually, launch_script
 
 import prony
 from prony.core.errors import HostError
@@ -35,6 +34,8 @@ from prony.sandbox.container_engine import (
 from prony.sandbox.groups import look
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import clear_containers
+
+from .subjects import SERVER, eventually, launch_script
 
 SOURCE = str(Path(prony.__file__).parent.parent)
 

@@ -5,7 +5,6 @@ import signal
 from dataclasses import replace
 
 import pytest
-from subjects import eventually, launch_script, marked_processes
 
 from prony.core.users import RunAs
 from prony.model.launch import StopRule
@@ -17,6 +16,8 @@ from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import RunningSubject
+
+from .subjects import eventually, launch_script, marked_processes
 
 # A process that is gone, with its number, before whoever saw it can kill it: each starts the next and ends.
 # The first stays. It ends by itself, should it not be ended.

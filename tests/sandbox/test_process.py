@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 from prony.core.errors import HostError, SubjectError
 from prony.core.users import RunAs, own_folder
@@ -20,6 +19,8 @@ from prony.sandbox.exchange import Reply, exchange
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network
 from prony.sandbox.order import write_files
+
+from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users and namespaces")
 
