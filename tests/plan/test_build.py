@@ -287,11 +287,18 @@ def test_repeats_of_the_command_line_win():
 
 
 def test_only_keeps_the_subjects_that_fit_and_the_ids_of_the_whole_plan():
-    plan = plan_of(PlanOptions(only="granian*"))
+    plan = plan_of(PlanOptions(only=("granian*",)))
     assert [(cell.id, cell.subject.name) for cell in plan.cells] == [
         (2, "granian+hello"),
         (3, "granian+hello"),
     ]
+
+
+def test_several_patterns_keep_what_fits_any_in_the_order_of_the_study():
+    plan = plan_of(PlanOptions(only=("granian*", "w*", "granian+*")))
+    assert [cell.id for cell in plan.cells] == [0, 1, 2, 3]
+    with pytest.raises(UsageError, match=r"`--only nginx\*` matches no subject"):
+        plan_of(PlanOptions(only=("granian*", "nginx*")))
 
 
 def test_connections_keep_the_closed_loops_that_have_so_many():
@@ -317,7 +324,7 @@ def test_connections_of_a_study_without_closed_loops_are_refused():
 
 def test_only_that_fits_nothing_is_refused_with_the_names():
     with pytest.raises(UsageError, match=r"`--only nginx\*` matches no subject of `mine`") as error:
-        plan_of(PlanOptions(only="nginx*"))
+        plan_of(PlanOptions(only=("nginx*",)))
     assert error.value.hint == "its subjects: waitress+hello, granian+hello"
 
 
@@ -396,7 +403,7 @@ def test_a_study_that_lacks_something_is_refused(change):
 
 def test_a_document_is_not_changed_by_a_plan():
     written = document()
-    make_plan(written, "", Shelf(), PlanOptions(blocks=9, only="waitress*"))
+    make_plan(written, "", Shelf(), PlanOptions(blocks=9, only=("waitress*",)))
     assert written == document()
     assert replace(plan_of(), text="") == make_plan(written, "", Shelf(), PlanOptions())
 
@@ -509,10 +516,10 @@ def test_a_cells_load_tells_it_from_others():
 
 def test_only_fits_generators_too_where_a_plan_has_several():
     loads = [load(engines=["prony", "wrk"])]
-    plan = plan_of(PlanOptions(only="wrk"), workloads=loads)
+    plan = plan_of(PlanOptions(only=("wrk",)), workloads=loads)
     assert {cell.engine.name for cell in plan.cells} == {"wrk"}
     with pytest.raises(UsageError):
-        plan_of(PlanOptions(only="prony"))
+        plan_of(PlanOptions(only=("prony",)))
 
 
 # --- what else a study says -------------------------------------------------------------------------------

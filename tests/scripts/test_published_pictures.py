@@ -129,7 +129,7 @@ def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_
     levels = asked.get("-c") or asked.get("--connections")
     options = PlanOptions(
         profile=asked.get("--profile", "quick"),
-        only=asked.get("--only"),
+        only=(asked["--only"],) if "--only" in asked else (),
         connections=tuple(map(int, levels.split(","))) if levels else None,
     )
     known = load_catalog(found=Path("none"))

@@ -55,6 +55,7 @@ EPILOG = """\
 Examples:
   prony run embedded-servers                              a built-in study, quick profile
   prony run embedded-servers --only '*flask*' --repeats 10
+  prony run embedded-servers --only 'tornado*' --only 'wsgiref*'
   prony run my-study.toml --profile full --out result.prony
   prony run wsgi-servers --profile full -c 100,10000      only these of its loads
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
@@ -177,7 +178,7 @@ def study_of(
     plan, known = _plan(options, known, asked, study or wishes)
     if study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
-        plan = narrowed(plan, options.what.only) if options.what.only else plan
+        plan = narrowed(plan, _only(options)) if _only(options) else plan
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
@@ -339,7 +340,7 @@ def _plan_options(
     return PlanOptions(
         profile=options.what.profile,
         # With one more generator the plan is narrowed when it is there.
-        only=None if options.study is not None and options.load.engine is not None else options.what.only,
+        only=() if options.study is not None and options.load.engine is not None else _only(options),
         connections=_levels(options),
         blocks=options.sure.repeats,
         seed=options.sure.seed,
@@ -352,6 +353,10 @@ def _plan_options(
         entrance=_tls(options),
         calibrate=not options.sure.no_calibration,
     )
+
+
+def _only(options: RunOptions) -> tuple[str, ...]:
+    return tuple(options.what.only or ())
 
 
 def _levels(options: RunOptions) -> tuple[int, ...] | None:

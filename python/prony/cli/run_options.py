@@ -46,7 +46,9 @@ class WhatOptions:
     profile: str | None = option(
         None, "How thorough: quick (the default), full, original, or a profile of the file."
     )
-    only: str | None = option(None, "Only subjects whose name matches this pattern, e.g. '*flask*'.")
+    only: list[str] | None = option(
+        None, "Only subjects whose name matches this pattern, e.g. '*flask*'; may be repeated."
+    )
     settings: list[str] | None = option(
         None,
         "A setting of a server, server.key=value. Several values, such as "

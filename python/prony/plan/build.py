@@ -85,13 +85,14 @@ class PlanOptions:
     a frontend, or those of ``sandbox`` or ``env``; ``entrance``: of whatever receives the load, the frontend
     or else the server.
 
-    ``only`` and ``connections``: subjects, and closed loops, that alone are measured; null: all.
+    ``only``: patterns of the subjects that alone are measured, ``connections``: so many of closed loops;
+    empty and null: all.
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     ``requests``: reads the files that loads name.
     """
 
     profile: str | None = None
-    only: str | None = None
+    only: tuple[str, ...] = ()
     connections: tuple[int, ...] | None = None
     blocks: int | None = None
     seed: int = 1
@@ -267,18 +268,23 @@ def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocumen
     return (document.calibration or CalibrationDocument()) if options.calibrate else None
 
 
-def narrowed(plan: Plan, pattern: str) -> Plan:
-    """Return the plan with the cells alone whose subject's, or generator's, name fits a glob.
+def narrowed(plan: Plan, patterns: Sequence[str]) -> Plan:
+    """Return the plan with the cells alone whose subject's, or generator's, name fits one of the globs.
 
-    *Errors*: UsageError when there is none.
+    *Errors*: UsageError for a glob that fits none.
     """
+    found = {cell.id for pattern in patterns for cell in _fitting(plan, pattern)}
+    return replace(plan, cells=tuple(cell for cell in plan.cells if cell.id in found))
+
+
+def _fitting(plan: Plan, pattern: str) -> tuple[Cell, ...]:
     cells = plan.only(pattern)
     if not cells:
         names = ", ".join(subject.name for subject in plan.subjects())
         raise UsageError(
             f"`--only {pattern}` matches no subject of `{plan.name}`", hint=f"its subjects: {names}"
         )
-    return replace(plan, cells=cells)
+    return cells
 
 
 def _under(plan: Plan, connections: Sequence[int]) -> Plan:
