@@ -1,6 +1,7 @@
 """How far figures can be trusted: a bound that says nothing stands beside no word of quiet."""
 
 from dataclasses import replace
+from math import ceil, log
 
 import pytest
 
@@ -69,6 +70,29 @@ def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, sh
     shown = replace(reading, groups=(replace(group, power=power),))
     assert short in said(shown, "trials")
     assert long in " ".join(markdown(study_report(shown)).split())
+
+
+def test_who_shares_the_first_place_gets_the_length_that_finds_half_of_the_difference(reading):
+    (group,) = reading.groups
+    shown = replace(reading, groups=(replace(group, power=Sight(6, 0.3, None, 0.02)),))
+    assert group.answer.ties
+    assert "find differences of 30 % or more: half of it with --for " in said(shown, "trials")
+    taken = [trial.started_unix_ns for trial in reading.trials]
+    times = (log(1.3 / 1.02) / log(1.15 / 1.02)) ** 2
+    assert f"--for {ceil(times * (max(taken) - min(taken)) / 60e9)}m" in said(shown, "trials")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(lambda group: {"power": Sight(6, 0.039, None, 0.02)}, id="half is of no interest"),
+        pytest.param(lambda group: {"answer": replace(group.answer, ties=())}, id="nobody shares it"),
+    ],
+)
+def test_no_length_is_said_where_none_helps(reading, other):
+    (group,) = reading.groups
+    shown = replace(reading, groups=(replace(group, **{"power": Sight(6, 0.3, None, 0.02), **other(group)}),))
+    assert "--for" not in said(shown, "trials")
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,14 @@ class Sight:
         """Whether no number of blocks finds half of the difference."""
         return self.difference / 2 <= self.bar
 
+    @property
+    def times_for_half(self) -> float | None:
+        """How many times the blocks find half of the difference, about; null where none do."""
+        if self.is_half_within_bar:
+            return None
+        half = log1p(self.difference / 2) - log1p(self.bar)
+        return ((log1p(self.difference) - log1p(self.bar)) / half) ** 2
+
 
 def sight(found: Sequence[Comparison], blocks: int, bar: float) -> Sight | None:
     """Return what these comparisons could have found; None where none has an interval.

@@ -4,7 +4,9 @@ the trials were.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 
+from prony.core.units import seconds
 from prony.figures.account import are_redirects
 from prony.figures.steadiness import Steadiness
 from prony.figures.summary import NOT_STEADY, CellSummary
@@ -14,19 +16,22 @@ from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations
 from prony.reading.findings import SharedFinding
+from prony.reading.groups import Group
 from prony.reading.study import StudyResults
 from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
 from prony.report.forms import TENFOLD, about_percent, count, digits, signed_percent
+from prony.report.sections.answer import limited_ties
 from prony.report.sections.checks import busiest_words, unknown_at
 from prony.report.sections.head import limited_words
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
 from prony.report.words import cause_words
 
 # A tenth is as large as the differences that most studies look for.
 _MOST_DRIFT = 0.1
+_MOST_MINUTES = 180
 
 
 def trust_lines(reading: StudyResults) -> Iterator[Judgement]:
@@ -311,5 +316,21 @@ def _power(reading: StudyResults) -> Iterator[Text]:
             if found.difference >= TENFOLD:
                 yield text("{} find only differences of more than {}", blocks, difference)
             else:
-                yield text("{} find differences of {} or more", blocks, difference)
+                yield text("{} find differences of {} or more{}", blocks, difference, _longer(reading, group))
             return
+
+
+def _longer(reading: StudyResults, group: Group) -> Text:
+    """Return what to type for half of the difference, where several share the first place; empty where that
+    takes more than hours, and where time cannot be asked for.
+    """
+    found, design = group.power, reading.plan.design
+    times = found.times_for_half if found is not None else None
+    answer = group.answer
+    shared = answer.leader is not None and answer.decided and answer.ties and not answer.by_session
+    if times is None or not shared or limited_ties(group) or len(reading.runs) > 1 or design.precision:
+        return EMPTY
+    starts = [trial.started_unix_ns for trial in reading.trials]
+    minutes = ceil(times * seconds(max(starts) - min(starts)) / 60)
+    # A length that the report reckons for the next study: no value of this one.
+    return text(": half of it with --for {}", Name(f"{minutes}m")) if minutes <= _MOST_MINUTES else EMPTY
