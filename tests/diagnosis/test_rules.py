@@ -10,10 +10,10 @@ from golden import build
 from histograms import distribution
 from prony.diagnosis import diagnose
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
-from prony.diagnosis.heat import HEAT
-from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
+from prony.diagnosis.generator import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.kinds import Advice, Symptom
+from prony.diagnosis.machine import HEAT
+from prony.diagnosis.memory import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
 from prony.diagnosis.rules import RULES
 from prony.model.limit import Limit, LimitKind
 from prony.model.plan import Cell
