@@ -291,9 +291,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {
         *("evidence", "consumption", "knobs", "conclusion", "confirmation"),
-        *("thread_time", "page_code", "clients", "kinds", "shared", "rules"),
-        # Of several subjects, which no trial has: `reading.work` asks it.
-        "unequal_work",
+        *("time_spent", "kinds", "rules"),
     }
     assert modules == files_of("diagnosis") - others
 

@@ -15,7 +15,6 @@ from prony.diagnosis.conclusion import DiagnosisKind, conclude
 from prony.diagnosis.connections import CLOSED_BEYOND, CONNECTION_CAP, STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.cpu_time import COLLECTS, ONE_THREAD_FULL, SPINS, STACKS_COLLECT
-from prony.diagnosis.debugging import DEBUGGING
 from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK, SENT_AT_A_RATE
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import (
@@ -41,9 +40,9 @@ from prony.diagnosis.listen_queue import CONNECTS_REPEATED, QUEUE_OVERFLOWED, SO
 from prony.diagnosis.machine import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.memory import MEMORY_GREW
 from prony.diagnosis.started_under_load import FORKED_FOR_EACH, RESTARTED, STARTS_COST, WORKER_FOR_EACH
-from prony.diagnosis.still_cold import STILL_COLD
-from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.time_spent import ThreadState, thread_time
+from prony.diagnosis.uneven_work import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.unlike_production import DEBUGGING, STILL_COLD
 from prony.diagnosis.used_up import (
     DESCRIPTORS_USED_UP,
     PORTS_KEPT_BY_EARLIER,

@@ -20,7 +20,7 @@ from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.generator import GENERATOR_KEPT_WAITING
 from prony.diagnosis.listen_queue import QUEUE_FULL
 from prony.diagnosis.machine import STRAYED
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
+from prony.diagnosis.uneven_work import UNEQUAL_WORK
 from prony.diagnosis.used_up import DESCRIPTORS_USED_UP
 from prony.model.facts import TrialFacts
 from prony.model.observation import Phase, Sample

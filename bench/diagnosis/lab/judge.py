@@ -14,7 +14,7 @@ from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.machine import HEAT, OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, PAGES_MOVED, STOLEN
 from prony.diagnosis.memory import MACHINE_WAITED_FOR_MEMORY
-from prony.diagnosis.unequal_work import unequal_work
+from prony.diagnosis.uneven_work import unequal_work
 from prony.figures.account import QUALIFIED_ERROR_RATIO, answered
 from prony.figures.missing import Missing
 from prony.figures.trial_metrics import reply_bytes

@@ -14,7 +14,7 @@ from prony.diagnosis.machine import OTHERS_RAN
 from prony.diagnosis.memory import KILLED_FOR_MEMORY, WAITED_FOR_MEMORY
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.rules import PRECEDENCE
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
+from prony.diagnosis.uneven_work import UNEQUAL_WORK
 from prony.diagnosis.wrong_replies import WRONG_REPLIES
 
 

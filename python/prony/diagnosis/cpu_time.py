@@ -33,13 +33,30 @@ pause (a `select` with an empty default, a loop on a flag), and requests wait fo
 from collections.abc import Sequence
 
 from prony.core.units import seconds
-from prony.diagnosis.clients import carried_its_rate, each_had_a_core, in_flight
 from prony.diagnosis.consumption import Resource, capacity_of, consumption_of, fills_one_core
-from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.evidence import (
+    SERVER_ROLES,
+    Confidence,
+    Evidence,
+    Finding,
+    carried_its_rate,
+    each_had_a_core,
+    in_flight,
+)
+from prony.diagnosis.kinds import (
+    FULL_CPU,
+    OF_THE_LIMIT,
+    Advice,
+    Bearing,
+    Closely,
+    Consequence,
+    Experiment,
+    Meaning,
+    Symptom,
+    Traits,
+)
 from prony.diagnosis.knobs import Turned
-from prony.diagnosis.shared import FULL_CPU, OF_THE_LIMIT
-from prony.diagnosis.uneven_workers import is_uneven
+from prony.diagnosis.uneven_work import is_uneven
 from prony.figures.missing import Missing
 from prony.figures.resources import ProcessThreads, busiest_process, cpu_share
 from prony.model.facts import CodeKind

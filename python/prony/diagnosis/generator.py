@@ -10,8 +10,7 @@ Such a trial does not count (`figures.validity`); what its server did is then no
 *Source*: Little's law, as there: requests in flight are their rate times the time of each.
 """
 
-from prony.diagnosis.clients import ENDED
-from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.evidence import ENDED, Affected, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.figures.account import keeps_rate
 from prony.figures.validity import off_little

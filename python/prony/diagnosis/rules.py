@@ -32,7 +32,6 @@ from prony.diagnosis.cpu_time import (
     spinning,
     throttled,
 )
-from prony.diagnosis.debugging import DEBUGGING, debugging
 from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK, SENT_AT_A_RATE, held_back, sent_at_a_rate
 from prony.diagnosis.evidence import Rule
 from prony.diagnosis.few_at_a_time import PEER_SLOW, STANDS_STILL, WAITS_WITHIN, few_at_a_time
@@ -89,9 +88,8 @@ from prony.diagnosis.started_under_load import (
     growing_pool,
     restarted,
 )
-from prony.diagnosis.still_cold import STILL_COLD, still_cold
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
-from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
+from prony.diagnosis.uneven_work import UNEQUAL_WORK, UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
+from prony.diagnosis.unlike_production import DEBUGGING, STILL_COLD, debugging, still_cold
 from prony.diagnosis.used_up import (
     DESCRIPTORS_USED_UP,
     PORTS_KEPT_BY_EARLIER,

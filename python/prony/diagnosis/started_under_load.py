@@ -19,12 +19,27 @@ from collections import Counter
 from collections.abc import Sequence
 
 from prony.core.units import SECOND_NS, seconds
-from prony.diagnosis.clients import carried_its_rate, lost_requests
-from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.evidence import (
+    SERVER_ROLES,
+    Confidence,
+    Evidence,
+    Finding,
+    carried_its_rate,
+    lost_requests,
+)
+from prony.diagnosis.kinds import (
+    CHANGING,
+    LONGER_WARM_UP,
+    Advice,
+    Bearing,
+    Consequence,
+    Experiment,
+    Meaning,
+    Symptom,
+    Traits,
+)
 from prony.diagnosis.knobs import Turned
-from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
-from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import Turnover, turnover
 from prony.figures.validity import subject_cpu_ns

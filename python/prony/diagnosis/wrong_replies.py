@@ -14,10 +14,8 @@ The page was never made; what was measured is how quickly a request is refused.
 import re
 from collections import Counter
 
-from prony.diagnosis.clients import in_flight
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
-from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
+from prony.diagnosis.evidence import Confidence, Evidence, Finding, in_flight
+from prony.diagnosis.kinds import OF_ERRORS, RIGHT_REPLIES, Advice, Bearing, Meaning, Symptom, Traits
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import turnover
 

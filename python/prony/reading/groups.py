@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from prony.core.metrics import METRICS, Better
 from prony.diagnosis.conclusion import Diagnosis, Frequent
-from prony.diagnosis.unequal_work import ALIKE, unequal_work
+from prony.diagnosis.uneven_work import ALIKE, unequal_work
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.figures.by_session import in_sessions

@@ -1,15 +1,27 @@
-"""D18: one worker had most of the work while another had little: its connections stick to it.
+"""D18 and D32: work that is not alike: for the workers of a server, and for servers that are compared.
+
+D18: one worker had most of the work while another had little: its connections stick to it.
 
 Workers that share a listening socket take what they can when they wake, and keep those connections for good.
 Where they wait more than they work, their CPUs show nothing, but whose the connections are does.
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
+
+D32: subjects that are compared do not send the same: who sends fewer bytes has less to do.
+
+The only rule that needs more than one trial: the mean sizes of all subjects' replies under one load. It is no
+limit of a subject, but a part of a difference between two. *Source*: RFC 9110, 6.3 and 8: a server chooses
+which header fields it sends.
+
+>>> unequal_work(100.0, {"b": 105.0}) is None
+True
+>>> unequal_work(100.0, {"b": 105.0, "c": 250.0}).names
+{'other': 'c'}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Confidence, Evidence, Finding, carried_its_rate, each_had_a_core
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.figures.resources import window_length_ns
@@ -126,3 +138,49 @@ def _cores(window: Sequence[Sample]) -> list[float]:
         for one in (window[0], window[-1])
     )
     return [(last[one] - first[one]) / length_ns for one in first.keys() & last.keys()] if length_ns else []
+
+
+OF_OTHER_WORK = Consequence(
+    "of other work too", "a part of a difference in speed may be of the work, not of the server"
+)
+SAME_REPLIES = Experiment(
+    "the same replies", "measure replies of one size; what then differs is the server's"
+)
+SEND_THE_SAME = Advice(
+    "send the same", "let all send the same page and header fields, or say it beside the figures"
+)
+UNEQUAL_WORK = Symptom(
+    "unequal work",
+    Meaning(Bearing.ADDS, OF_OTHER_WORK, SAME_REPLIES, SEND_THE_SAME),
+    "its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}",
+)
+"""``own_bytes`` of its replies, heads included, and ``other_bytes`` of those of the subject named
+    ``other``."""
+
+
+ALIKE = 1.1
+"""Up to such a ratio of their sizes replies are of one size: `Date` and `Server` fields differ by so much."""
+
+
+def unequal_work(own_bytes: float, others: Mapping[str, float]) -> Finding | None:
+    """Return a finding about a subject whose replies are a tenth larger or smaller than another's; None: none
+    is. ``others``: mean bytes of their replies, heads included, by name; that which differs most is named.
+
+    Likely: the sizes are counted, but not how much of a difference in speed they explain.
+    """
+    if not others or own_bytes <= 0 or min(others.values()) <= 0:
+        return None
+    name = max(others, key=lambda other: (_apart(own_bytes, others[other]), other))
+    if _apart(own_bytes, others[name]) <= ALIKE:
+        return None
+    return Finding(
+        UNEQUAL_WORK,
+        Confidence.LIKELY,
+        {"own_bytes": own_bytes, "other_bytes": others[name]},
+        {"other": name},
+        rule="D32",
+    )
+
+
+def _apart(one: float, another: float) -> float:
+    return max(one, another) / min(one, another)
