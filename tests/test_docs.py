@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from made_pages import made_page, reference
-from prony.archive.database import schema
+from prony.archive.guard import schema
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
 from prony.cli.main import COMMANDS, app_with
