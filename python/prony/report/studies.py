@@ -9,8 +9,7 @@ from prony.core.units import seconds
 from prony.figures.claim_needs import UnmetNeed
 from prony.figures.claim_parts import estimand
 from prony.model.availability import Availability
-from prony.model.claims import Claim, ClaimKind, Needs, Original
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Needs, Original, Plan
 from prony.report.document import (
     Block,
     Column,

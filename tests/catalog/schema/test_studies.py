@@ -16,7 +16,7 @@ from prony.core.metrics import METRICS
 from prony.engine.registry import ENGINES
 from prony.figures.claim_needs import Cpus, is_claimed, planned, unmet
 from prony.figures.trial_metrics import has_roles
-from prony.model.claims import ClaimKind
+from prony.model.plan import ClaimKind
 from prony.model.sandbox import SandboxChoice
 from prony.model.workload import CountStop, DurationStop
 from prony.plan.build import PlanOptions, make_plan
