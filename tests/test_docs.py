@@ -368,7 +368,7 @@ def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
     from prony.model.facts import GeneratorFitness
-    from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
+    from prony.study.calibration import Calibration, Change, Holding, PartFigure, PartResult
     from prony.study.calibration.run import PARTS
 
     text = (REFERENCE / "json.md").read_text().partition("## Calibration")[2].partition("## Fingerprint")[0]

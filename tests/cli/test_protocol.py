@@ -10,7 +10,7 @@ from prony.machine.fingerprint import brief_fingerprint
 from prony.model.facts import Fingerprint, Floor
 from prony.model.subject import Interface
 from prony.sandbox.choice import Available
-from prony.study.calibration.result import keep_floors
+from prony.study.calibration import keep_floors
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")

@@ -34,7 +34,7 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     a cache has none, and reads all the same.
     """
     from prony.core.users import resolve_user
-    from prony.study.calibration.result import kept_floors
+    from prony.study.calibration import kept_floors
 
     try:
         return kept_floors(resolve_user().cache, fingerprint)

@@ -154,7 +154,7 @@ def study_of(
     from prony.core.users import resolve_user
     from prony.plan.build import narrowed, with_generator
     from prony.study import Study
-    from prony.study.calibration.result import kept_fitness
+    from prony.study.calibration import kept_fitness
 
     rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
     user = resolve_user(options.sandbox.run_as, rules)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prony.cli.run_options import LoadOptions
     from prony.cli.sandbox_options import SandboxOptions
     from prony.core.users import RunAs
-    from prony.engine.fleet.address import Fleet
+    from prony.engine.fleet import Fleet
     from prony.model.plan import Cell, Plan
     from prony.model.sandbox import Placement
     from prony.sandbox.choice import Chosen
@@ -187,7 +187,7 @@ def asked_fleet(load: "LoadOptions") -> "Fleet | None":
 
     *Errors*: UsageError for what cannot be a fleet, and for options without use.
     """
-    from prony.engine.fleet.address import fleet_of
+    from prony.engine.fleet import fleet_of
 
     if load.fleet is None:
         wrong = [("--listen", load.listen), ("--fleet-certificates", load.fleet_certificates)]

@@ -264,7 +264,7 @@ def _aa_status(file: Path, reading: "StudyResults", run_as: str | None, json_to:
     from prony.figures.noise_floor import namesakes, procedures, self_tests
     from prony.figures.statistics.compare import Terms
     from prony.report.selftest import SelfTests, selftest_document
-    from prony.study.calibration.result import keep_floors
+    from prony.study.calibration import keep_floors
 
     found = namesakes([group.cells for group in reading.groups])
     if not found:

@@ -13,7 +13,7 @@ from prony.catalog.install.environment import Declared
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
 from prony.core.users import RunAs
-from prony.engine.fleet.address import Fleet
+from prony.engine.fleet import Fleet
 from prony.engine.generator import RequestDescriptors
 from prony.machine.cpus import Cpu
 from prony.model.facts import Fingerprint, GeneratorFitness

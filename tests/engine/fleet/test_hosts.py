@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from prony.core.errors import UsageError
-from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet import fleet_of
 from prony.engine.fleet.hosts import Host, read_hosts, ssh_command
 
 PLAIN = """\

@@ -17,9 +17,9 @@ from prony.model.facts import Fitness, GeneratorFitness
 from prony.model.recording import Distribution, Recording
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop
 from prony.study import StudyListener
+from prony.study.calibration import PartFigure, PartResult
 from prony.study.calibration.bench import CalibrationBench
 from prony.study.calibration.overheads import with_interval
-from prony.study.calibration.result import PartFigure, PartResult
 from prony.study.reference_load import drive, ok_per_s, reference_server
 
 CONNECTIONS = (1, 10, 100, 1000)

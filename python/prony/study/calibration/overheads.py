@@ -37,8 +37,8 @@ from prony.sandbox import describe
 from prony.sandbox.watch.native import CompiledSource
 from prony.sandbox.watch.processes import ProcessMonitor
 from prony.study import StudyListener
+from prony.study.calibration import Change, PartFigure, PartResult
 from prony.study.calibration.bench import CalibrationBench
-from prony.study.calibration.result import Change, PartFigure, PartResult
 
 METRICS = ("ok_per_s", "service_ok_p99")
 """What is compared: the throughput, and the 99th percentile."""

@@ -29,10 +29,10 @@ from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
+from prony.study.calibration import Calibration, Holding, PartResult
 from prony.study.calibration.bench import USUAL, CalibrationBench, Effort, open_bench
 from prony.study.calibration.engine import judge_engine
 from prony.study.calibration.overheads import measure_overheads, time_sampler
-from prony.study.calibration.result import Calibration, Holding, PartResult
 
 
 @dataclass(frozen=True, slots=True)
