@@ -212,7 +212,7 @@ def test_a_dry_run_tells_a_search(run):
 
 
 def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, monkeypatch):
-    monkeypatch.setattr("prony.study.generators.not_installed", lambda engine: None)
+    monkeypatch.setattr("prony.study.admission.not_installed", lambda engine: None)
     closed = run(*APP, "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check: 2 cells measured again in each block by wrk" in closed.out
     assert "47 trials, about " in closed.out

@@ -87,7 +87,7 @@ def check_streams(plan: "Plan", known: "Catalog", streams: int | None) -> None:
 
     *Errors*: UsageError with a server that takes them.
     """
-    from prony.study.generators import ONE_AT_A_TIME, to_leave_out
+    from prony.study.admission import ONE_AT_A_TIME, to_leave_out
 
     absent = to_leave_out(plan.cells, known) if streams is not None and streams > 1 else {}
     if absent and all(absent.get(cell.id) == ONE_AT_A_TIME for cell in plan.cells):
@@ -151,7 +151,7 @@ def goes_on(file: Path, plan: "Plan", checks: "Sequence[Cell]") -> bool:
 
     *Errors*: UsageError for a file that holds something else.
     """
-    from prony.study.resume import other_plan
+    from prony.study.ledger import other_plan
 
     if not os.path.lexists(file):
         return False

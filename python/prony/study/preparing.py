@@ -17,7 +17,7 @@ from prony.model.sandbox import Placement, SandboxFacts
 from prony.model.subject import Subject
 from prony.model.trial import SubjectRecord
 from prony.study.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
-from prony.study.resume import digest, identity
+from prony.study.ledger import digest, identity
 from prony.study.task import OwnPackages, Study, StudyListener
 
 

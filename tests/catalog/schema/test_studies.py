@@ -22,9 +22,9 @@ from prony.model.workload import CountStop, DurationStop
 from prony.plan.build import PlanOptions, make_plan
 from prony.plan.document import Generator
 from prony.plan.factors import grid_words, without_levels
+from prony.study.admission import to_leave_out
 from prony.study.extent import extent_of
-from prony.study.generators import to_leave_out
-from prony.study.study_plan import checks_of_source, plan_of_source, read_source
+from prony.study.task import checks_of_source, plan_of_source, read_source
 
 SECOND = 1_000_000_000
 # Published experiments; the others are Prony's own.
