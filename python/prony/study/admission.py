@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import (
     HTTP2,

@@ -7,7 +7,7 @@ from pathlib import Path
 from prony.catalog.discover.hints import Refusal, hint_for
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import materialise_app, prepare
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.core.errors import SubjectError
