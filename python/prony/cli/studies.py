@@ -14,7 +14,7 @@ from prony.cli.protocol import with_usual_pilot
 from prony.cli.request_files import RequestFiles
 from prony.cli.talk import show
 from prony.core.errors import ExitCode
-from prony.model.availability import INSTALLABLE, READY, Availability
+from prony.model.subject import INSTALLABLE, READY, Availability
 from prony.model.workload import EngineChoice, is_fleet
 
 if TYPE_CHECKING:
