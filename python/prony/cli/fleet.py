@@ -1,6 +1,5 @@
-"""``prony fleet``: what a fleet of generators needs before its first load.
-
-`prony load --fleet`: which generators share a load.
+"""``prony fleet``: what a fleet of generators needs before its first load; and which generators then share it
+(``prony load --fleet``).
 """
 
 import shlex
@@ -8,18 +7,19 @@ from dataclasses import replace
 from enum import StrEnum
 from os import sched_getaffinity
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.load_options import FleetOptions, PaceOptions
 from prony.cli.talk import show
 from prony.core.errors import UsageError
-from prony.engine.allowed_hosts import is_loopback
-from prony.engine.fleet import Fleet, fleet_of
-from prony.engine.generator import Engine
-from prony.model.address import Address, AddressKind
-from prony.model.workload import EngineChoice, Pacing
+
+if TYPE_CHECKING:
+    from prony.cli.load_options import FleetOptions, PaceOptions
+    from prony.engine.fleet import Fleet
+    from prony.engine.generator import Engine
+    from prony.model.address import Address
+    from prony.model.workload import EngineChoice
 
 EPILOG = """\
 Examples:
@@ -58,12 +58,17 @@ def fleet(
     show(f"  prony load URL --fleet tls://SCHEDULER:8786 --fleet-certificates {shlex.quote(str(folder))}")
 
 
-def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, pace: PaceOptions) -> Engine:
+def fleet_engine(
+    options: "FleetOptions", address: "Address", choice: "EngineChoice", pace: "PaceOptions"
+) -> "Engine":
     """Return the generators that were asked for, as one.
 
     *Errors*: UsageError for what cannot be a fleet, and for an address that is another one on each machine.
     """
+    from prony.engine.allowed_hosts import is_loopback
+    from prony.engine.fleet import fleet_of
     from prony.engine.fleet.engine import FleetEngine
+    from prony.model.address import AddressKind
 
     fleet = fleet_of(options.fleet or "", options.fleet_certificates)
     is_own = address.kind is AddressKind.UNIX or is_loopback(address.host)
@@ -81,8 +86,10 @@ def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, 
     return FleetEngine(fleet, own, options.on_loss, pace.threads if fleet.workers is None else own.threads)
 
 
-def _shared(fleet: Fleet, choice: EngineChoice, pace: PaceOptions) -> EngineChoice:
+def _shared(fleet: "Fleet", choice: "EngineChoice", pace: "PaceOptions") -> "EngineChoice":
     """Return what one generator of several on this machine is: together they take as much of it as one."""
+    from prony.model.workload import Pacing
+
     if fleet.workers is None:
         return choice
     threads = pace.threads or max(1, choice.threads // fleet.workers)
