@@ -143,6 +143,8 @@ def _alike(count: int, cap: int) -> bool:
     return abs(count - cap) <= max(1, _FLAT * cap)
 
 
+# --- D10 --------------------------------------------------------------------------------------------------
+
 ADD_WORKERS = Advice(
     "add workers",
     "give it more workers or threads, or put a proxy in front",
@@ -223,6 +225,8 @@ def _sure(recording: Recording, found: Starvation) -> Confidence:
     return Confidence.LIKELY if slow_share(recording) > _MOST_SLOW_PAGES else Confidence.CERTAIN
 
 
+# --- D11 --------------------------------------------------------------------------------------------------
+
 SILENT_AFTER_ONE = Symptom(
     "silent after one reply",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, KEPT_OPEN, KEEP_ALIVE),
@@ -261,6 +265,8 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
         return []
     return [Finding(SILENT_AFTER_ONE, Confidence.LIKELY, {"served": served, "waited": waited})]
 
+
+# --- D12 --------------------------------------------------------------------------------------------------
 
 WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
 CLOSED_AFTER_EACH = Symptom(
@@ -314,6 +320,8 @@ def _of_full_cpu(evidence: Evidence) -> float | None:
     full = max(usage.shares.get(one, 0.0) for one in (Resource.CPU, Resource.CORES)) >= FULL_CPU
     return usage.page_cpu_ns if full else None
 
+
+# --- D48 --------------------------------------------------------------------------------------------------
 
 CLOSED_BEYOND = Symptom(
     "closes connections beyond a number",

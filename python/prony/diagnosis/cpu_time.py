@@ -149,6 +149,8 @@ def _process(window: Sequence[Sample], pid: int) -> dict[str, str]:
     return {} if role in SERVER_ROLES else {"process": role}
 
 
+# --- D14 --------------------------------------------------------------------------------------------------
+
 MORE_QUOTA = Experiment("more quota", "measure with twice the quota; throughput rises with it")
 RAISE_QUOTA = Advice(
     "raise the quota",
@@ -196,6 +198,8 @@ def _sure(evidence: Evidence, share: float) -> Confidence:
     return {3: Confidence.CERTAIN, 2: Confidence.LIKELY}.get(sum(signs), Confidence.POSSIBLE)
 
 
+# --- D36 --------------------------------------------------------------------------------------------------
+
 WITH_TURNS = Consequence("with waits for a turn", "latency contains waits for a turn on its CPUs")
 FEWER_PROCESSES = Experiment(
     "fewer processes", "measure with half as many; throughput stays, and the tail falls"
@@ -230,6 +234,8 @@ def crowded(evidence: Evidence) -> list[Finding]:
         return []
     return [Finding(CROWDED, Confidence.POSSIBLE, {"ready": ready, "cpus": cpus})]
 
+
+# --- D45 --------------------------------------------------------------------------------------------------
 
 _MEANING = Meaning(
     Bearing.LIMITS,
@@ -291,6 +297,8 @@ def _sampled(evidence: Evidence) -> list[Finding]:
     is_full = usage.shares.get(Resource.CPU, 0.0) >= FULL_CPU or full_process(evidence)
     return [Finding(STACKS_COLLECT, Confidence.LIKELY, {"share": share})] if is_full else []
 
+
+# --- D47 --------------------------------------------------------------------------------------------------
 
 SPINS = Symptom(
     "busy without requests",

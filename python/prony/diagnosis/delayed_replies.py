@@ -109,6 +109,8 @@ def _spike(times: Times) -> tuple[float, float]:
     return (last - first) / times.count, (first - before + after - last) / times.count
 
 
+# --- D46 --------------------------------------------------------------------------------------------------
+
 SENT_AT_A_RATE = Symptom(
     "replies sent at a rate",
     Meaning(

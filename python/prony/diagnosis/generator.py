@@ -118,6 +118,8 @@ def _affected(recording: Recording) -> Affected:
     return Affected.LATENCY if keeps_rate(recording) else Affected.ALL
 
 
+# --- D39 --------------------------------------------------------------------------------------------------
+
 OF_NOTHING = Consequence("of nothing", "none of its figures counts")
 OTHER_GENERATOR = Experiment(
     "another generator", "measure with another generator; its figures agree with each other"

@@ -235,6 +235,8 @@ def _other(process: str) -> dict[str, str]:
     return {} if process == "server" else {"process": process}
 
 
+# --- D02 --------------------------------------------------------------------------------------------------
+
 RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
 HALF_OPEN_QUEUE_FULL = Symptom(
     "queue of half-open connections full",
@@ -270,6 +272,8 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     return [Finding(HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED, sure, numbers)]
 
 
+# --- D03 --------------------------------------------------------------------------------------------------
+
 RAISE_SOMAXCONN = Advice(
     "raise somaxconn", "raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked:d}`"
 )
@@ -294,6 +298,8 @@ def clipped_backlog(evidence: Evidence) -> list[Finding]:
         return []
     return [Finding(BACKLOG_CLIPPED, Confidence.CERTAIN, {"asked": asked, "given": given})]
 
+
+# --- D04 --------------------------------------------------------------------------------------------------
 
 CONNECTS_REPEATED = Symptom(
     "connects repeated",

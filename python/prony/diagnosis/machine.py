@@ -72,6 +72,8 @@ def shared_cpus(evidence: Evidence) -> list[Finding]:
     return [Finding(STRAYED, Confidence.CERTAIN, {"strays": strays})]
 
 
+# --- D25 --------------------------------------------------------------------------------------------------
+
 RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
 PACKETS_DROPPED = Symptom(
     "packets dropped",
@@ -117,6 +119,8 @@ def _matters(evidence: Evidence, dropped: int) -> bool:
     return recording is not None and dropped >= _LEAST_DROPPED * recording.completed.all
 
 
+# --- D26 --------------------------------------------------------------------------------------------------
+
 REPEAT_ELSEWHERE = Advice(
     "repeat it elsewhere", "repeat the study at another time, or on a machine of its own"
 )
@@ -142,6 +146,8 @@ def stolen_time(evidence: Evidence) -> list[Finding]:
     return [Finding(STOLEN, Confidence.CERTAIN, {"share": share})]
 
 
+# --- D27 --------------------------------------------------------------------------------------------------
+
 COOL = Advice("cool it", "cool the machine, or limit its CPU frequency to one that it can hold")
 HEAT = Symptom(
     "slowed down for heat",
@@ -160,6 +166,8 @@ def heat(evidence: Evidence) -> list[Finding]:
         return []
     return [Finding(HEAT, Confidence.LIKELY, {"times": times})]
 
+
+# --- D28 --------------------------------------------------------------------------------------------------
 
 END_OTHERS = Advice("end other programs", "stop the other programs, and repeat the study")
 OTHERS_RAN = Symptom(
@@ -223,6 +231,8 @@ def _servers_part(trial: Trial) -> float:
     alone = set(placement.generator_cpus) - set(placement.server_cpus)
     return len(placement.server_cpus) / (len(placement.server_cpus) + len(alone))
 
+
+# --- D29 --------------------------------------------------------------------------------------------------
 
 PINNED_MEMORY = Experiment(
     "pinned memory", "measure with huge pages by madvise, on one memory node; trials are alike"

@@ -84,6 +84,8 @@ def _before_window(outcome: Ok | Failed | Invalid) -> int:
     return sum(int(count) for count in _PROCESSES.findall(outcome.reason))
 
 
+# --- D20 --------------------------------------------------------------------------------------------------
+
 WAITED_FOR_MEMORY = Symptom(
     "waited for memory",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, MORE_MEMORY, RAISE_MEMORY),
@@ -127,6 +129,8 @@ def _sure(evidence: Evidence, share: float) -> Confidence:
         return Confidence.POSSIBLE
     return Confidence.CERTAIN if share >= _MOSTLY else Confidence.LIKELY
 
+
+# --- D21 --------------------------------------------------------------------------------------------------
 
 LONGER_RUN = Experiment("a longer run", "measure for ten times as long; a leak goes on, a cache stops")
 FIND_LEAK = Advice(

@@ -197,6 +197,8 @@ def _least_lost(recording: Recording, one: Turnover) -> float:
     return max(1, QUALIFIED_ERROR_RATIO * recording.completed.all) if one.restarts else one.lost
 
 
+# --- D37 --------------------------------------------------------------------------------------------------
+
 WARM_UP_LONGER = Advice("warm up longer", "use a longer warm-up, or start the pool at its full size")
 POOL_GREW = Symptom(
     "pool grew",
@@ -232,6 +234,8 @@ def _more(one: Turnover) -> int:
 def _sure_of_growth(one: Turnover) -> Confidence:
     return Confidence.CERTAIN if one.lasting > 1 and not one.ended else Confidence.LIKELY
 
+
+# --- D42 --------------------------------------------------------------------------------------------------
 
 WITH_A_PROGRAM = Consequence(
     "with a program for each", "CPU and latency of each request contain the start of a program"

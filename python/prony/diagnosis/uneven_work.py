@@ -140,6 +140,8 @@ def _cores(window: Sequence[Sample]) -> list[float]:
     return [(last[one] - first[one]) / length_ns for one in first.keys() & last.keys()] if length_ns else []
 
 
+# --- D32 --------------------------------------------------------------------------------------------------
+
 OF_OTHER_WORK = Consequence(
     "of other work too", "a part of a difference in speed may be of the work, not of the server"
 )

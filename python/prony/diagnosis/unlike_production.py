@@ -103,6 +103,8 @@ def _is_off(environment: Mapping[str, str], mode: str) -> bool:
     return mode == "FLASK_ENV" and environment.get("FLASK_DEBUG", "").lower() in _OFF
 
 
+# --- D40 --------------------------------------------------------------------------------------------------
+
 WARM_UP_FIRST = Advice("warm up first", "use a longer warm-up")
 STILL_COLD = Symptom(
     "still warming up",

@@ -107,6 +107,8 @@ def _process(evidence: Evidence, waiting: int) -> dict[str, str]:
     return {"process": "frontend"} if of_frontend == waiting else {}
 
 
+# --- D06 --------------------------------------------------------------------------------------------------
+
 FRESH_NETWORK = Experiment(
     "a fresh network", "measure in a network of its own, or a minute later; failures end"
 )
@@ -148,6 +150,8 @@ def earlier_trials(evidence: Evidence) -> list[Finding]:
     return [Finding(PORTS_KEPT_BY_EARLIER, sure, {"carried": carried, "ports": ports})]
 
 
+# --- D07 --------------------------------------------------------------------------------------------------
+
 LARGER_TABLE = Experiment(
     "a larger table", "measure with twice the table, or untracked packets; none is dropped"
 )
@@ -183,6 +187,8 @@ def tracking_full(evidence: Evidence) -> list[Finding]:
         )
     ]
 
+
+# --- D08 --------------------------------------------------------------------------------------------------
 
 MORE_DESCRIPTORS = Experiment(
     "more descriptors", "measure with twice the limit; all connections are answered"

@@ -118,6 +118,8 @@ def slots_busy(evidence: Evidence, usage: Consumption | None) -> Confidence | No
     return Confidence.CERTAIN if certain else Confidence.LIKELY
 
 
+# --- D16 --------------------------------------------------------------------------------------------------
+
 SHORTEN_LOCK = Advice(
     "shorten the lock", "hold the lock for less, or give each process its own: add processes, not threads"
 )
@@ -150,6 +152,8 @@ def lock_held(evidence: Evidence) -> list[Finding]:
     numbers = {"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks}
     return [Finding(LOCK_HELD, Confidence.LIKELY, numbers)]
 
+
+# --- D34 --------------------------------------------------------------------------------------------------
 
 NO_LOG = Experiment(
     "without its log", "measure with its log off, or in memory; the tail of the latency falls"
@@ -192,6 +196,8 @@ def disk(evidence: Evidence) -> list[Finding]:
         return []
     return [Finding(DISK_WAITED, Confidence.LIKELY, {"share": share})]
 
+
+# --- D35 --------------------------------------------------------------------------------------------------
 
 LARGER_POOL = Experiment("a larger pool", "measure with twice the connections to others; throughput rises")
 DOWNSTREAM_BUSY = Symptom(

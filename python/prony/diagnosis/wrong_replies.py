@@ -184,6 +184,8 @@ def _error(log: str) -> dict[str, str]:
     return {"error": found[0][0][:_MOST_CHARACTERS]} if found else {}
 
 
+# --- D38 --------------------------------------------------------------------------------------------------
+
 CHANGE_REQUEST = Advice(
     "change the request",
     "send such a request by hand, and change its Host (-H), its method (-m), its headers or its size",
