@@ -31,9 +31,8 @@ from prony.model.sandbox import SandboxChoice
 from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.plan.factors import shared_sandbox
-from prony.reading.cells import MeasuredCell
+from prony.reading.cells import MeasuredCell, shown_paths
 from prony.reading.failures import FailureTest, failure_tests
-from prony.reading.paths import shown_paths
 
 
 @dataclass(frozen=True, slots=True)
