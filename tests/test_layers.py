@@ -291,7 +291,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {
         *("evidence", "consumption", "knobs", "conclusion", "confirmation"),
-        *("time_spent", "kinds", "rules"),
+        *("time_spent", "kinds", "shared", "rules"),
     }
     assert modules == files_of("diagnosis") - others
 

@@ -24,7 +24,7 @@ from prony.diagnosis.cpu_time import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FU
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_FULL
 from prony.diagnosis.generator import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
-from prony.diagnosis.kinds import KEEP_ALIVE, Bearing, Symptom
+from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import (
     BACKLOG_CLIPPED,
@@ -37,6 +37,7 @@ from prony.diagnosis.listen_queue import (
 from prony.diagnosis.machine import OTHERS_RAN, STOLEN
 from prony.diagnosis.memory import KILLED_FOR_MEMORY, WAITED_FOR_MEMORY
 from prony.diagnosis.rules import PRECEDENCE
+from prony.diagnosis.shared import KEEP_ALIVE
 from prony.diagnosis.started_under_load import READ_LOG_FOR_LIMITS, RESTARTED
 from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.diagnosis.used_up import TRACKING_FULL

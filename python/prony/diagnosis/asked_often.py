@@ -8,7 +8,8 @@ most of their time, and else said beside it; so are connections always, which ma
 from prony.core.units import MILLISECOND_NS
 from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_others, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import OF_THE_WAITING, Advice, Bearing, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.time_spent import ThreadState
 
 ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")

@@ -23,10 +23,11 @@ from prony.diagnosis.few_at_a_time import (
     has_few,
     is_few,
 )
-from prony.diagnosis.kinds import FULL_CPU, LONGER_QUEUE, Bearing, Symptom
+from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import BACKLOG_CLIPPED, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.rules import PRECEDENCE
+from prony.diagnosis.shared import FULL_CPU, LONGER_QUEUE
 from prony.diagnosis.time_spent import PageCode, ThreadState, page_code
 from prony.diagnosis.used_up import TRACKING_FULL
 from prony.diagnosis.waiting import DOWNSTREAM_BUSY, LEAST_BUSY_POOL

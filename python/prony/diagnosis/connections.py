@@ -33,23 +33,17 @@ from statistics import median_low
 from prony.core.units import MICROSECOND_NS
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, slow_share
-from prony.diagnosis.kinds import (
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Consequence, Meaning, Symptom, Traits
+from prony.diagnosis.knobs import Turned, declared_entry
+from prony.diagnosis.listen_queue import turned_away
+from prony.diagnosis.shared import (
     FEWER_CONNECTIONS,
     FULL_CPU,
     KEEP_ALIVE,
     KEPT_OPEN,
     OF_ERRORS,
     OF_THE_SERVED,
-    Advice,
-    Bearing,
-    Concerns,
-    Consequence,
-    Meaning,
-    Symptom,
-    Traits,
 )
-from prony.diagnosis.knobs import Turned, declared_entry
-from prony.diagnosis.listen_queue import turned_away
 from prony.figures.accept_queue import Starvation, accept_queues, are_many, entrance, overflows_of, starvation
 from prony.figures.generator import closes_each
 from prony.figures.resources import turnover

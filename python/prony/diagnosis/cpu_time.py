@@ -43,19 +43,9 @@ from prony.diagnosis.evidence import (
     each_had_a_core,
     in_flight,
 )
-from prony.diagnosis.kinds import (
-    FULL_CPU,
-    OF_THE_LIMIT,
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import FULL_CPU, OF_THE_LIMIT
 from prony.diagnosis.uneven_work import is_uneven
 from prony.figures.missing import Missing
 from prony.figures.resources import ProcessThreads, busiest_process, cpu_share

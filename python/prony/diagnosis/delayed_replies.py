@@ -18,18 +18,9 @@ from prony.core.units import MIB, MILLISECOND_NS, seconds
 from prony.diagnosis.consumption import Resource, consumption_of, outgoing_of
 from prony.diagnosis.cpu_time import full_process
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    OF_THE_LIMIT,
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import OF_THE_LIMIT
 from prony.figures.latency import Times, read_distribution
 from prony.model.recording import Distribution
 

@@ -22,18 +22,8 @@ from prony.diagnosis.consumption import (
 )
 from prony.diagnosis.cpu_time import full_process
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    NO_LOCK,
-    OF_THE_WAITING,
-    RAISE_POOL,
-    Advice,
-    Bearing,
-    Closely,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.figures.latency import read_distribution
 from prony.figures.validity import SERVICE_ROLES

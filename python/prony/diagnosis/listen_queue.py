@@ -28,8 +28,9 @@ from collections.abc import Sequence
 from prony.core.units import SECOND_NS
 from prony.diagnosis.consumption import opened_by_others
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import CONNECT_WAITS, LONGER_QUEUE, Advice, Bearing, Meaning, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.figures.accept_queue import (
     AcceptQueue,
     Starvation,

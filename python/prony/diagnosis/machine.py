@@ -31,18 +31,8 @@ so this is never more than possible.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    OF_BOTH,
-    OF_THE_LIMIT,
-    QUIET_MACHINE,
-    Advice,
-    Bearing,
-    Closely,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.shared import OF_BOTH, OF_THE_LIMIT, QUIET_MACHINE
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.missing import Missing
 from prony.figures.validity import counted_apart, load_beside_generator, other_load, steal_share

@@ -22,21 +22,8 @@ from itertools import pairwise
 from prony.core.errors import OUT_OF_MEMORY, FailureStage
 from prony.core.units import KIB, MIB
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, carried_its_rate
-from prony.diagnosis.kinds import (
-    CHANGING,
-    MORE_MEMORY,
-    OF_BOTH,
-    OF_THE_LIMIT,
-    QUIET_MACHINE,
-    RAISE_MEMORY,
-    Advice,
-    Bearing,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
+from prony.diagnosis.shared import CHANGING, MORE_MEMORY, OF_BOTH, OF_THE_LIMIT, QUIET_MACHINE, RAISE_MEMORY
 from prony.model.recording import Recording
 from prony.model.trial import Failed, Invalid, Ok
 

@@ -27,18 +27,9 @@ from prony.diagnosis.evidence import (
     carried_its_rate,
     lost_requests,
 )
-from prony.diagnosis.kinds import (
-    CHANGING,
-    LONGER_WARM_UP,
-    Advice,
-    Bearing,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import Turnover, turnover

@@ -21,16 +21,8 @@ from statistics import fmean
 from prony.core.units import seconds
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    CHANGING,
-    LONGER_WARM_UP,
-    Advice,
-    Bearing,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
+from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 from prony.figures.latency import read_distribution
 from prony.figures.missing import Missing
 from prony.figures.steady_state import paces_of

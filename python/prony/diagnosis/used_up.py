@@ -27,19 +27,9 @@ D08: the server had no descriptor left for another connection, or waits with sel
 import re
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, went_without
-from prony.diagnosis.kinds import (
-    CONNECT_WAITS,
-    FEWER_CONNECTIONS,
-    OF_ERRORS,
-    OF_THE_SERVED,
-    Advice,
-    Bearing,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CONNECT_WAITS, FEWER_CONNECTIONS, OF_ERRORS, OF_THE_SERVED
 from prony.figures.generator import NEARLY_ALL_PORTS, generator_lacked_ports, own_waiting, server_lacked_ports
 
 MORE_PORTS = Experiment(

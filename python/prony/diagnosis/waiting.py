@@ -29,19 +29,9 @@ from prony.diagnosis.consumption import Consumption, Resource, consumption_of, p
 from prony.diagnosis.cpu_time import full_process
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, is_known, waits
-from prony.diagnosis.kinds import (
-    NO_LOCK,
-    OF_THE_WAITING,
-    RAISE_POOL,
-    Advice,
-    Bearing,
-    Closely,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.diagnosis.uneven_work import has_idle_slots
 

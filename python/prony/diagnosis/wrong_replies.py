@@ -15,7 +15,8 @@ import re
 from collections import Counter
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, in_flight
-from prony.diagnosis.kinds import OF_ERRORS, RIGHT_REPLIES, Advice, Bearing, Meaning, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
+from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.resources import turnover
 
