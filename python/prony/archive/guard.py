@@ -1,7 +1,7 @@
 """The checks of a file before anything in it is trusted.
 
-An archive may come from anyone. SQLite files can carry expressions that run when read
-(their declarations are compared), values without limit (`prony.archive.caps`), and blobs that inflate without limit.
+An archive may come from anyone. SQLite files can carry expressions that run when read (so all declarations
+are compared), values without limit (`prony.archive.caps`), and blobs that inflate without limit.
 None of these is accepted, and nothing in an archive is ever executed.
 
 *Source*: SQLite, "Defense Against The Dark Arts", sqlite.org/security.html, section 1.2.

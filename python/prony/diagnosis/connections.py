@@ -90,9 +90,7 @@ def connection_cap(evidence: Evidence) -> list[Finding]:
     sure = _how_sure(evidence, cap)
     if sure is None or not (_alike(min(taken), cap) and _alike(found.served, cap)):
         return []
-    return [
-        Finding(CONNECTION_CAP, sure, {"cap": cap, "waiting": waiting, "connections": found.connections})
-    ]
+    return [Finding(CONNECTION_CAP, sure, {"cap": cap, "waiting": waiting, "connections": found.connections})]
 
 
 def _taken(window: Sequence[Sample]) -> tuple[list[int], int]:

@@ -1,8 +1,8 @@
 """What a study has measured so far: while it runs, and when it goes on.
 
-By turn: no trial is run twice, and disturbed ones are repeated. A study goes on where it is still the same: its
-plan, its machine and its subjects. If half of a block were measured on another machine or with another version,
-comparisons would be meaningless.
+By turn: no trial is run twice, and disturbed ones are repeated. A study goes on where it is still the same:
+its plan, its machine and its subjects. If half of a block were measured on another machine or with another
+version, comparisons would be meaningless.
 """
 
 import hashlib

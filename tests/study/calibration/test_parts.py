@@ -14,7 +14,7 @@ from prony.core.errors import HostError
 from prony.model.sandbox import Placement
 from prony.study.calibration.bench import QUICK
 from prony.study.calibration.overheads import sample_costs, time_sampler, with_interval
-from prony.study.calibration.run import PARTS, try_limits
+from prony.study.calibration.run import try_limits
 
 EVERYWHERE = Placement(tuple(os.sched_getaffinity(0)), tuple(os.sched_getaffinity(0)), shared=True)
 
