@@ -14,7 +14,7 @@ from prony.model.plan import Plan
 from prony.model.trial import TrialRole
 from prony.plan.build import PlanOptions
 from prony.reading.study import StudyResults, read_archive, read_figures
-from prony.study.study_plan import plan_of_source, read_source
+from prony.study.task import plan_of_source, read_source
 
 
 def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> StudyResults:

@@ -22,8 +22,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from prony.archive import Archive, open_archive
-from prony.archive.database import schema
-from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, schema
 from prony.figures.account import RequestClass
 from prony.figures.summary import TrialFigures
 from prony.model.observation import LogTail

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from prony.core.errors import EngineError
-from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 

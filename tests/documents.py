@@ -33,7 +33,7 @@ from prony.report.formats.terminal import TerminalReporter
 from prony.report.load import load_document
 from prony.report.tune import answer_document
 from prony.sandbox.pipe import StopReport
-from prony.study.calibration.result import to_json
+from prony.study.calibration import to_json
 from prony.study.catalog_check import ServerCheck
 from recordings import with_parts
 from tune import test_tune_answer, test_tune_trying

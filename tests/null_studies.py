@@ -16,9 +16,8 @@ from golden import build
 from histograms import Histogram
 from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.statistics.compare import Verdict
-from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
-from prony.model.plan import Design, Plan
+from prony.model.plan import Claim, ClaimKind, Design, Plan
 from prony.model.recording import Distribution
 from prony.model.trial import Failed, Invalid, Run, TrialRecord, TrialRole
 from prony.model.workload import ClosedLoop, OpenLoop

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from made_pages import made_page, reference
-from prony.archive.database import schema
+from prony.archive.guard import schema
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
 from prony.cli.main import COMMANDS, app_with
@@ -368,8 +368,8 @@ def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
     from prony.model.facts import GeneratorFitness
-    from prony.study.calibration.parts import PARTS
-    from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
+    from prony.study.calibration import Calibration, Change, Holding, PartFigure, PartResult
+    from prony.study.calibration.run import PARTS
 
     text = (REFERENCE / "json.md").read_text().partition("## Calibration")[2].partition("## Fingerprint")[0]
     kinds = (Calibration, PartResult, Change, PartFigure, Holding, GeneratorFitness)

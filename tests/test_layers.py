@@ -290,10 +290,8 @@ def test_every_diagnosis_is_in_the_list_of_rules():
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {
-        *("evidence", "consumption", "bounds", "knobs", "conclusion", "confirmation", "slots"),
-        *("thread_time", "page_code", "pool", "clients", "kinds", "shared", "rules"),
-        # Of several subjects, which no trial has: `reading.work` asks it.
-        "unequal_work",
+        *("evidence", "consumption", "knobs", "conclusion", "confirmation"),
+        *("time_spent", "kinds", "shared", "rules"),
     }
     assert modules == files_of("diagnosis") - others
 

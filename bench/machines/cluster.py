@@ -12,7 +12,7 @@ from pathlib import Path
 from machines import Machine
 from machines.drift import VARIABLE
 from prony.core.errors import EngineError
-from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet, fleet_of
+from prony.engine.fleet import CERTIFICATE, KEY, ROOT, Fleet, fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 

@@ -16,11 +16,10 @@ from golden import build
 from golden.faults import FAULTS
 from prony.archive import create, open_archive, resume
 from prony.core.errors import ArchiveError
-from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Request
 from prony.model.facts import Fingerprint, TrialFacts
 from prony.model.observation import Slice, ThreadUsage
-from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.plan import Cell, Claim, ClaimKind, Design, Needs, Original, Plan, Precision
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.model.trial import Failed, FaultKind, Invalid, RunStatus, SubjectRecord, TrialRole
 from prony.model.workload import Arrivals, CountStop, EngineChoice, OpenLoop, Pacing, Workload
@@ -223,9 +222,9 @@ sys.path[:0] = sys.argv[2:]
 import histograms
 histograms.stand_in_for_the_engine()
 from pathlib import Path
-from test_archive import WORKLOAD, closed_trial, plan_of
 from prony.archive import create
 from prony.model.facts import Fingerprint
+from test_archive import WORKLOAD, closed_trial, plan_of
 writer = create(Path(sys.argv[1]), plan_of(WORKLOAD), Fingerprint())
 trial = closed_trial()
 while True:

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from prony.archive.database import columns, schema
-from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, columns, schema
 
 PAGE = Path(__file__).parents[2] / "docs/archive-format.md"
 

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 from test_archive import WORKLOAD, closed_trial, plan_of
 
-from prony.archive import caps, create, database, open_archive, rows
+from prony.archive import caps, create, guard, open_archive, rows
 from prony.archive.caps import MOST_ROWS, MOST_ROWS_OF_A_TRIAL
-from prony.archive.database import columns, schema
+from prony.archive.guard import columns, schema
 from prony.core.errors import ArchiveError
 from prony.model.facts import Fingerprint
 
@@ -267,13 +267,13 @@ def test_a_plan_that_no_reader_would_accept_is_refused_before_it_is_measured(tmp
 
 def test_a_file_that_takes_too_long_is_given_up(path, monkeypatch):
     for name, value in (("_AT_LEAST_S", 0.0), ("_FOR_EACH_MIB_S", 0.0), ("_STEPS", 1)):
-        monkeypatch.setattr(database, name, value)
+        monkeypatch.setattr(guard, name, value)
     with pytest.raises(ArchiveError, match="takes too long to read: expected at most 0 s of CPU time"):
         open_archive(path)
 
 
 def test_time_between_two_trials_does_not_count(path, monkeypatch):
-    monkeypatch.setattr(database, "_AT_LEAST_S", 0.5)
+    monkeypatch.setattr(guard, "_AT_LEAST_S", 0.5)
     with open_archive(path) as archive:
         until_s = time.thread_time() + 0.6
         while time.thread_time() < until_s:
@@ -285,7 +285,7 @@ def test_an_index_that_names_rows_again_and_again_does_not_hang_the_reader(path,
     """An index is not compared with its table: that would take as long as all else. Newer SQLites look at
     the number of its entries.
     """
-    monkeypatch.setattr(database, "_AT_LEAST_S", 0.5)
+    monkeypatch.setattr(guard, "_AT_LEAST_S", 0.5)
     with_a_false_index(path, trials=2000, processes=2000)
     started_s = time.thread_time()
     with pytest.raises(ArchiveError, match=r"takes too long to read|wrong # of entries in index"):

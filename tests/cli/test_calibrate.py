@@ -4,8 +4,8 @@ import pytest
 
 from prony.cli.talk import Terminated
 from prony.core.errors import HostError
+from prony.study.calibration import Calibration, Change, Holding, PartFigure, PartResult
 from prony.study.calibration.bench import QUICK, USUAL
-from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 
 
 def found(key="abc"):

@@ -16,7 +16,7 @@ from prony.model.facts import Fingerprint, Floor
 from prony.model.plan import Cell, Plan
 from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.study.calibration.result import keep_floors
+from prony.study.calibration import keep_floors
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
 

@@ -10,7 +10,7 @@ from prony.machine.fingerprint import brief_fingerprint
 from prony.model.facts import Fingerprint, Floor
 from prony.model.subject import Interface
 from prony.sandbox.choice import Available
-from prony.study.calibration.result import keep_floors
+from prony.study.calibration import keep_floors
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
@@ -212,7 +212,7 @@ def test_a_dry_run_tells_a_search(run):
 
 
 def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, monkeypatch):
-    monkeypatch.setattr("prony.study.generators.not_installed", lambda engine: None)
+    monkeypatch.setattr("prony.study.admission.not_installed", lambda engine: None)
     closed = run(*APP, "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check: 2 cells measured again in each block by wrk" in closed.out
     assert "47 trials, about " in closed.out

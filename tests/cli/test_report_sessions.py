@@ -13,8 +13,7 @@ from golden import build
 from made_pages import made_page
 from prony.archive import create, open_archive, resume
 from prony.core.errors import FailureStage
-from prony.model.claims import Claim, ClaimKind
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Plan
 from prony.model.trial import Failed, Invalid, Ok
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.across import differences_of_plans

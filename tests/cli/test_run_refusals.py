@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from prony.cli.variables import _without_values, variables
-from prony.study.generators import ONE_AT_A_TIME
+from prony.study.admission import ONE_AT_A_TIME
 
 STUDY = """\
 format = 1

@@ -15,7 +15,7 @@ from prony.archive import open_archive
 from prony.figures.noise_floor import rerandomised
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.study.calibration.result import kept_floors
+from prony.study.calibration import kept_floors
 
 WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
 

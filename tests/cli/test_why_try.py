@@ -10,11 +10,11 @@ from prony.catalog.schema.loader import load_catalog
 from prony.cli.trying import WhyOptions
 from prony.cli.why_try import _as_run, _turned
 from prony.core.errors import UsageError
-from prony.diagnosis.busy_slots import ADD_THREADS
-from prony.diagnosis.crowded import FEWER_WORKERS
+from prony.diagnosis.cpu_time import FEWER_WORKERS
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.killed import ENDED_UNDER_LOAD
-from prony.diagnosis.restarted import READ_LOG_FOR_LIMITS
+from prony.diagnosis.memory import ENDED_UNDER_LOAD
+from prony.diagnosis.started_under_load import READ_LOG_FOR_LIMITS
+from prony.diagnosis.waiting import ADD_THREADS
 from prony.model.subject import Interface, Subject
 
 KNOWN = load_catalog(())

@@ -11,18 +11,11 @@ from histograms import distribution
 from prony.core.units import MIB
 from prony.diagnosis import diagnose, observe
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN
-from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.closed_beyond import CLOSED_BEYOND
-from prony.diagnosis.collector import COLLECTS, STACKS_COLLECT
 from prony.diagnosis.conclusion import DiagnosisKind, conclude
-from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
-from prony.diagnosis.connection_cap import CONNECTION_CAP
+from prony.diagnosis.connections import CLOSED_BEYOND, CONNECTION_CAP, STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.consumption import Resource
-from prony.diagnosis.debugging import DEBUGGING
-from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
-from prony.diagnosis.disk import DISK_WAITED
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY
-from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
+from prony.diagnosis.cpu_time import COLLECTS, ONE_THREAD_FULL, SPINS, STACKS_COLLECT
+from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK, SENT_AT_A_RATE
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import (
     FEW_AT_A_TIME,
@@ -41,29 +34,27 @@ from prony.diagnosis.few_at_a_time import (
     STANDS_STILL,
     WAITS_WITHIN,
 )
-from prony.diagnosis.forks import FORKED_FOR_EACH
-from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
-from prony.diagnosis.held_back import REPLIES_HELD_BACK
+from prony.diagnosis.generator import FIGURES_CONTRADICT, GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.knobs import Knob
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
-from prony.diagnosis.littles_law import FIGURES_CONTRADICT
-from prony.diagnosis.lock_held import LOCK_HELD
-from prony.diagnosis.memory_growth import MEMORY_GREW
-from prony.diagnosis.one_core import ONE_THREAD_FULL
-from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
-from prony.diagnosis.refused import REFUSED
-from prony.diagnosis.restarted import RESTARTED, STARTS_COST, WORKER_FOR_EACH
-from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE
-from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
-from prony.diagnosis.spinning import SPINS
-from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
-from prony.diagnosis.still_cold import STILL_COLD
-from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.diagnosis.tracking_full import TRACKING_FULL
-from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.listen_queue import CONNECTS_REPEATED, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
+from prony.diagnosis.machine import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
+from prony.diagnosis.memory import MEMORY_GREW
+from prony.diagnosis.started_under_load import FORKED_FOR_EACH, RESTARTED, STARTS_COST, WORKER_FOR_EACH
+from prony.diagnosis.time_spent import ThreadState, thread_time
+from prony.diagnosis.uneven_work import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.unlike_production import DEBUGGING, STILL_COLD
+from prony.diagnosis.used_up import (
+    DESCRIPTORS_USED_UP,
+    PORTS_KEPT_BY_EARLIER,
+    SELECT_FULL,
+    SERVER_WITHOUT_PORTS,
+    TRACKING_FULL,
+)
+from prony.diagnosis.waiting import DISK_WAITED, DOWNSTREAM_BUSY, LOCK_HELD, SLOTS_BUSY
 from prony.diagnosis.wrong_replies import (
     MOSTLY_ERRORS,
     RATE_LIMITED,
+    REFUSED,
     REFUSED_BY_ASKED,
     TURNED_AWAY,
     WRONG_REPLIES,

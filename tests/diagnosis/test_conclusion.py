@@ -9,33 +9,39 @@ from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from histograms import distribution
 from prony.diagnosis import observe
-from prony.diagnosis.busy_slots import ADD_THREADS, SLOTS_BUSY
-from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU
 from prony.diagnosis.conclusion import DiagnosisKind, Observed, conclude
-from prony.diagnosis.connection_cap import CONNECTION_CAP, RAISE_CONNECTION_CAP
+from prony.diagnosis.connections import (
+    ADD_WORKERS,
+    CLOSED_AFTER_EACH,
+    CONNECTION_CAP,
+    CONNECTS_FILL_CPU,
+    RAISE_CONNECTION_CAP,
+    STARVED,
+    STARVED_BY_SLOTS,
+)
 from prony.diagnosis.consumption import Consumption, Resource, bounds_of, consumption_of
-from prony.diagnosis.disk import DISK_WAITED
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY
-from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL
+from prony.diagnosis.cpu_time import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FULL, THROTTLED
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_FULL
-from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
-from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.generator import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.knobs import Knob, Turned, knob_of
-from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
-from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
-from prony.diagnosis.one_core import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FULL
-from prony.diagnosis.other_programs import OTHERS_RAN
-from prony.diagnosis.restarted import READ_LOG_FOR_LIMITS, RESTARTED
+from prony.diagnosis.listen_queue import (
+    BACKLOG_CLIPPED,
+    CONNECTS_DROPPED,
+    HALF_OPEN_QUEUE_FULL,
+    QUEUE_FULL,
+    QUEUE_OVERFLOWED,
+    SOME_QUEUE_OVERFLOWED,
+)
+from prony.diagnosis.machine import OTHERS_RAN, STOLEN
+from prony.diagnosis.memory import KILLED_FOR_MEMORY, WAITED_FOR_MEMORY
 from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.shared import KEEP_ALIVE
-from prony.diagnosis.starvation import ADD_WORKERS, STARVED, STARVED_BY_SLOTS
-from prony.diagnosis.stolen_time import STOLEN
-from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.diagnosis.throttled import THROTTLED
-from prony.diagnosis.tracking_full import TRACKING_FULL
+from prony.diagnosis.started_under_load import READ_LOG_FOR_LIMITS, RESTARTED
+from prony.diagnosis.time_spent import ThreadState, thread_time
+from prony.diagnosis.used_up import TRACKING_FULL
+from prony.diagnosis.waiting import ADD_THREADS, DISK_WAITED, DOWNSTREAM_BUSY, SLOTS_BUSY
 from prony.model.exchange import Request
 from prony.model.facts import CodeKind, DeclaredFacts, FrontendFacts, HotCode, HotSpot, SubjectFacts
 from prony.model.json_codec import encode

@@ -7,12 +7,12 @@ import pytest
 from diagnosis.test_conclusion import concluded, loaded
 from diagnosis.test_rules import CELL
 from golden import build
-from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.conclusion import confirmed
 from prony.diagnosis.confirmation import Agreement, Confirmation, agreement_of
+from prony.diagnosis.cpu_time import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.evidence import Evidence
-from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
-from prony.diagnosis.other_programs import OTHERS_RAN
+from prony.diagnosis.machine import OTHERS_RAN
+from prony.diagnosis.waiting import SLOTS_BUSY
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Failed

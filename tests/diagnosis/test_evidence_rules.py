@@ -7,10 +7,9 @@ import pytest
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from prony.diagnosis import diagnose, observe
-from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.conclusion import conclude
 from prony.diagnosis.evidence import Confidence, Evidence
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.listen_queue import BACKLOG_CLIPPED, QUEUE_OVERFLOWED
 from prony.diagnosis.rules import RULES
 from prony.model.address import AddressKind
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts, TrialFacts

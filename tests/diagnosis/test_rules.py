@@ -10,11 +10,10 @@ from golden import build
 from histograms import distribution
 from prony.diagnosis import diagnose
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
-from prony.diagnosis.heat import HEAT
-from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
+from prony.diagnosis.generator import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.kinds import Advice, Symptom
-from prony.diagnosis.rules import RULES
+from prony.diagnosis.machine import HEAT
+from prony.diagnosis.memory import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
 from prony.model.limit import Limit, LimitKind
 from prony.model.plan import Cell
 from prony.model.sandbox import Network, SandboxFacts
@@ -247,10 +246,6 @@ def test_a_quota_is_certain_to_be_the_limit_only_where_it_is_used_up_and_request
     cpu = {"cgroup.server.cpu_ns": round(used_s * trial.recording.window.length_ns)}
     (found,) = diagnose(Evidence(cell, replace(trial, counters=counters | cpu)))
     assert (found.rule, found.confidence) == ("D14", sure)
-
-
-def test_rules_have_one_file_each():
-    assert len({rule.__module__ for rule in RULES.values()}) == len(RULES)
 
 
 def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():

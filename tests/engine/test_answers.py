@@ -8,7 +8,7 @@ import pytest
 from prony._engine import ReferenceServer
 from prony.core.errors import EngineError
 from prony.engine.answers import event_in, progress_in, read_answer, read_facts
-from prony.engine.fleet.address import Fleet
+from prony.engine.fleet import Fleet
 from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.generator import OnLoss

@@ -10,7 +10,7 @@ from lab.command import main, read_evidence
 from lab.evidence_files import SessionFile, write_session
 from lab.judge import MOST_OF_A_CPU, judge_plants
 from lab.sessions import SessionFacts
-from prony.diagnosis.restarted import RESTARTED
+from prony.diagnosis.started_under_load import RESTARTED
 
 
 @dataclass(frozen=True)

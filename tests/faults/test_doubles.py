@@ -13,7 +13,7 @@ from lab.matrix import matrix_of
 from lab.planting import plan_of_plant
 from lab.report import planted_faults
 from prony.catalog.schema.loader import load_catalog
-from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.waiting import SLOTS_BUSY
 from prony.model.sandbox import SandboxChoice
 
 DOUBLE = DOUBLES[0]

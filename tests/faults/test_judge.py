@@ -16,12 +16,12 @@ from lab.matrix import HEALTHY as NOTHING
 from lab.matrix import matrix_of
 from lab.report import planted_faults
 from prony.diagnosis import observe
-from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP
 from prony.diagnosis.evidence import Evidence
-from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
+from prony.diagnosis.generator import GENERATOR_KEPT_WAITING
 from prony.diagnosis.listen_queue import QUEUE_FULL
-from prony.diagnosis.shared_cpus import STRAYED
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
+from prony.diagnosis.machine import STRAYED
+from prony.diagnosis.uneven_work import UNEQUAL_WORK
+from prony.diagnosis.used_up import DESCRIPTORS_USED_UP
 from prony.model.facts import TrialFacts
 from prony.model.observation import Phase, Sample
 from prony.model.trial import Failed

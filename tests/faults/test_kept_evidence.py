@@ -19,9 +19,8 @@ from lab.matrix import matrix_of
 from prony.diagnosis import observe
 from prony.diagnosis.conclusion import Observed, conclude
 from prony.diagnosis.evidence import Confidence
-from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
+from prony.diagnosis.machine import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, STOLEN
 from prony.diagnosis.rules import PRECEDENCE
-from prony.diagnosis.stolen_time import STOLEN
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
 CAMPAIGN = Path(__file__).parent / "campaign"

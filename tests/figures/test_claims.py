@@ -15,9 +15,8 @@ from prony.figures.claims import evaluate
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import Terms
 from prony.figures.summary import NOT_STEADY, estimate_mean, figures, summarise_cell
-from prony.model.claims import Claim, ClaimKind, Needs
 from prony.model.limit import Limit, Limited, LimitKind
-from prony.model.plan import Cell
+from prony.model.plan import Cell, Claim, ClaimKind, Needs
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.trial import Failed, Invalid
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload

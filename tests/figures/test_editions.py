@@ -8,8 +8,7 @@ from figures.test_claims import NOT, UNTESTABLE, around, cell, claim
 from golden import build
 from prony.figures.claims import VersionChange, evaluate, of_the_time
 from prony.figures.statistics.compare import Terms
-from prony.model.claims import ClaimKind, Needs
-from prony.model.plan import Design
+from prony.model.plan import ClaimKind, Design, Needs
 from prony.model.trial import TrialRecord
 from prony.reading.study import read
 from prony.report.formats.as_json import reading_json

@@ -14,9 +14,9 @@ from prony.figures.claims import evaluate
 from prony.figures.generator import Costs, generator_share, loss_ratio, share_reach
 from prony.figures.statistics.compare import Verdict
 from prony.figures.summary import MoreOfGenerator, as_of_generator, figures, summarise_cell
-from prony.model.claims import Claim, ClaimKind, Needs
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.observation import Phase, ProcessRow
+from prony.model.plan import Claim, ClaimKind, Needs
 from prony.model.sandbox import Placement
 from prony.model.trial import Fault, FaultKind, Invalid
 from prony.reading.study import read_archive

@@ -19,7 +19,6 @@ from prony.core.errors import FailureStage
 from prony.core.units import DAY_NS
 from prony.figures.validity import in_words
 from prony.model.address import AddressKind
-from prony.model.claims import Claim, ClaimKind, Original
 from prony.model.exchange import Request
 from prony.model.facts import (
     DeclaredFacts,
@@ -37,7 +36,7 @@ from prony.model.facts import (
 )
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, ThreadUsage
-from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.plan import Cell, Claim, ClaimKind, Design, Original, Plan, Precision
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.model.subject import Interface, Subject
 from prony.model.trial import Failed, Invalid, SubjectRecord, TrialRole

@@ -58,7 +58,7 @@ def warm(commands: Sequence[Sequence[str]]) -> None:
     from prony.machine.fingerprint import fingerprint
 
     prony.study.run_study = partial(_stop_before_measuring, fingerprint())
-    prony.study.resume.other_plan = partial(_same_plan, prony.study.resume.other_plan)
+    prony.study.ledger.other_plan = partial(_same_plan, prony.study.ledger.other_plan)
     # It depends on no archive, and takes longer than all else.
     loader.load_catalog = cache(loader.load_catalog)
     kept = [os.dup(1), os.dup(2)]
@@ -90,7 +90,7 @@ def _same_plan(other_plan, path, plan, checks) -> tuple[str, ...]:
 
 def _stop_before_measuring(machine, task, listener) -> None:
     """Read what a resumed study reads, and measure nothing."""
-    from prony.study.resume import changes, read_earlier, refuse
+    from prony.study.ledger import changes, read_earlier, refuse
 
     earlier = read_earlier(task.out)
     found = changes(earlier, machine, list(earlier.subjects.values()))

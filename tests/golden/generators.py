@@ -8,10 +8,9 @@ from golden.build import SECOND
 from golden.studies import record
 from prony.archive import create
 from prony.core.errors import FailureStage
-from prony.model.claims import Claim, ClaimKind, Original
 from prony.model.facts import FoundRate, RateStep, RunFacts, Unmet
 from prony.model.json_codec import encode
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Original, Plan
 from prony.model.trial import Invalid, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from recordings import with_parts

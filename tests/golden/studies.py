@@ -11,9 +11,8 @@ from dataclasses import replace
 from golden import build
 from golden.build import SECOND
 from prony.archive import create
-from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.observation import ProcessRow
-from prony.model.plan import Cell, Design, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Design, Needs, Original, Plan
 from prony.model.sandbox import Network, SandboxFacts
 from prony.model.subject import Frontend
 from prony.model.trial import Failed, Invalid, RunStatus, SubjectRecord, TrialRole

@@ -6,10 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from prony.core.errors import UsageError
-from prony.model.claims import Claim, ClaimKind, Needs
 from prony.model.exchange import Check, Contract, Request
 from prony.model.json_codec import decode, encode
-from prony.model.plan import Design
+from prony.model.plan import Claim, ClaimKind, Design, Needs
 from prony.model.sandbox import Network, SandboxChoice
 from prony.model.subject import App, Frontend, Interface
 from prony.model.workload import (

@@ -10,7 +10,7 @@ import pytest
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import COLUMNS
 from prony.catalog.schema.studies.check import check_study, grid_of
-from prony.model.claims import ClaimKind
+from prony.model.plan import ClaimKind
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.plan.build import PlanOptions, make_plan
 from prony.plan.document import (

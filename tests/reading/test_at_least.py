@@ -13,7 +13,7 @@ from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.statistics.compare import Verdict
 from prony.figures.summary import figures
 from prony.figures.validity import in_words
-from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Claim, ClaimKind
 from prony.model.sandbox import Placement
 from prony.model.trial import Fault, FaultKind, Invalid
 from prony.reading.study import read_archive

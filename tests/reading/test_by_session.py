@@ -21,8 +21,7 @@ from prony.figures.statistics.compare import Terms, Verdict
 from prony.figures.statistics.failure_rates import Failures
 from prony.figures.summary import summarise_cell
 from prony.figures.versus import Match, compared_loads
-from prony.model.claims import Claim, ClaimKind
-from prony.model.plan import Plan
+from prony.model.plan import Claim, ClaimKind, Plan
 from prony.model.trial import Failed
 from prony.model.workload import EngineChoice
 from prony.reading.brief import brief_of

@@ -1,8 +1,8 @@
 """Findings about subjects over their trials."""
 
+from prony.diagnosis.cpu_time import THROTTLED
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.restarted import RESTARTED
-from prony.diagnosis.throttled import THROTTLED
+from prony.diagnosis.started_under_load import RESTARTED
 from prony.reading.findings import merged
 
 

@@ -15,7 +15,7 @@ from prony.cli.report import report_data
 from prony.core.errors import ArchiveError
 from prony.figures.missing import Missing
 from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder
-from prony.reading.paths import cell_paths
+from prony.reading.cells import cell_paths
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
 from prony.report.brief import brief_report

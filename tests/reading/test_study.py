@@ -7,9 +7,8 @@ import pytest
 from cells import cell_of
 from golden import build
 from prony.figures.claim_parts import ClaimVerdict
-from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
-from prony.model.plan import Design, Plan
+from prony.model.plan import Claim, ClaimKind, Design, Plan
 from prony.model.recording import GeneratorMachine
 from prony.model.trial import Invalid, Run, TrialRecord
 from prony.reading.study import read

@@ -6,7 +6,7 @@ import pytest
 
 from cli.test_report_sessions import session
 from prony.archive import open_archive
-from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Claim, ClaimKind
 from prony.reading.study import read_archive
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report

@@ -8,7 +8,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.figures.missing import Missing
 from prony.figures.summary import estimate_mean
-from prony.model.claims import Original
+from prony.model.plan import Original
 from prony.reading.checks import beside
 from prony.reading.study import read_archive
 from prony.report.sections.claims import originals

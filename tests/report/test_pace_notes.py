@@ -8,8 +8,8 @@ from golden import build
 from prony.archive import open_archive
 from prony.figures.claim_parts import ClaimVerdict
 from prony.figures.steady_state import Kind
-from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import RunFacts
+from prony.model.plan import Claim, ClaimKind
 from prony.reading.study import read_archive, read_over, sessions_in
 from prony.report.formats.as_json import reading_json
 from prony.report.forms import about_percent, percent

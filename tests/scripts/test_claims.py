@@ -8,7 +8,7 @@ from golden import build
 from prony.archive import create
 from prony.catalog.schema.loader import load_catalog
 from prony.plan.build import PlanOptions
-from prony.study.study_plan import plan_of_source, read_source
+from prony.study.task import plan_of_source, read_source
 from scripts.loading import load
 
 claims = load("claims")

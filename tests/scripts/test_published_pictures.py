@@ -11,7 +11,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies
 from prony.plan.build import PlanOptions
 from prony.report.page.chart import COLOURS
-from prony.study.study_plan import plan_of_source, read_source
+from prony.study.task import plan_of_source, read_source
 from scripts.loading import SCRIPTS
 
 DOCS = SCRIPTS.parent / "docs"

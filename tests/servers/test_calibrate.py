@@ -9,7 +9,7 @@ import pytest
 from commands import Prony, ended
 from prony.core.users import resolve_user
 from prony.study.calibration.bench import Effort
-from prony.study.calibration.parts.overheads import METRICS
+from prony.study.calibration.overheads import METRICS
 from prony.study.calibration.run import Commission, run_calibration
 
 pytestmark = pytest.mark.servers

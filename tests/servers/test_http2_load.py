@@ -8,7 +8,7 @@ import pytest
 from prony.archive import open_archive
 from prony.model.address import Wire
 from prony.model.trial import Failed, Ok
-from prony.study.generators import ONE_AT_A_TIME
+from prony.study.admission import ONE_AT_A_TIME
 from servers.nginx import SIZES
 
 

@@ -72,7 +72,7 @@ def test_a_servers_processes_share_its_connections_as_the_catalogue_declares_the
 
 
 def asked_processes(name):
-    from prony.catalog.launch.processes import declared_facts
+    from prony.catalog.launch import declared_facts
 
     subject = next(one for one in plan_of().subjects() if one.name == name)
     return declared_facts(CATALOG.server(subject.server), subject, 2).processes

@@ -9,7 +9,7 @@ from golden import build
 from prony.core.errors import EngineError
 from prony.model.address import Address
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
-from prony.study.alone import alone
+from prony.study.after_window import alone
 from recordings import with_parts
 
 MS, SECOND = 1_000_000, build.SECOND

@@ -56,7 +56,7 @@ def plan_of(load=LOAD, engine=EngineChoice(), servers=4):
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_out(monkeypatch):
-    monkeypatch.setattr("prony.study.generators.to_leave_out", lambda _cells, _catalog: {})
+    monkeypatch.setattr("prony.study.admission.to_leave_out", lambda _cells, _catalog: {})
 
 
 @pytest.mark.parametrize(("minutes", "whole"), [(4, 3), (10, 5), (60, 5)])

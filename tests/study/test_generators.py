@@ -10,8 +10,8 @@ from prony.model.exchange import Request
 from prony.model.plan import Cell
 from prony.model.subject import Frontend
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
-from prony.study import generators
-from prony.study.generators import (
+from prony.study import admission
+from prony.study.admission import (
     ALWAYS_KEPT,
     ONE_AT_A_TIME,
     ONLY_WITH_TLS,
@@ -43,7 +43,7 @@ def speaking(wire, number, load=LOAD, **more):
 @pytest.fixture
 def here(monkeypatch):
     monkeypatch.setattr(
-        generators, "not_here", lambda engine: "it is not installed" if engine.name == "oha" else None
+        admission, "not_here", lambda engine: "it is not installed" if engine.name == "oha" else None
     )
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from prony.catalog.discover.current import ReadingAid
-from prony.study import installed_units as units
+from prony.study import app_folder as units
 from prony.study.app_folder import app_folder, current_of, program_of
 from prony.study.own_app import said_of
 

@@ -11,7 +11,7 @@ from prony.model.exchange import Contract
 from prony.model.trial import Ok
 from prony.sandbox.contract import ListeningPort
 from prony.sandbox.exchange import Reply
-from prony.study.own_port import own_port
+from prony.study.replies import own_port
 
 HERE = "127.0.0.1"
 

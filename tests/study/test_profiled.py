@@ -24,7 +24,7 @@ from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.sandbox.contract import listening_ports
 from prony.sandbox.identity import descendants
-from prony.study.profiled import _number_inside, profiled
+from prony.study.after_window import _number_inside, profiled
 from recordings import with_parts
 
 MS, SECOND = 1_000_000, build.SECOND

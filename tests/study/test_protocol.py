@@ -24,7 +24,7 @@ from prony.reading.saturation import confirmed_rates
 from prony.reading.study import read_archive
 from prony.report.formats.markdown import markdown
 from prony.report.study import study_report
-from prony.study.calibration.result import keep_floors
+from prony.study.calibration import keep_floors
 from prony.study.rates import TYPICAL_STEPS, searching
 from prony.study.run import shown_comparisons
 from recordings import with_parts

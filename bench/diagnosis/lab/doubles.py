@@ -14,14 +14,12 @@ from lab.cause import Harm, PlanPart, Plant, PlantedCause
 from lab.servers import SERVERS, PlantedServer
 from lab.setup import Pair, PlantedSide, closed
 from prony.core.units import SECOND_NS
-from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.cpu_time import THROTTLED
 from prony.diagnosis.few_at_a_time import ONE_AT_A_TIME
 from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
-from prony.diagnosis.lock_held import LOCK_HELD
-from prony.diagnosis.other_programs import OTHERS_RAN
-from prony.diagnosis.throttled import THROTTLED
+from prony.diagnosis.machine import OTHERS_RAN
+from prony.diagnosis.waiting import DOWNSTREAM_BUSY, LOCK_HELD, SLOTS_BUSY
 
 _Change = Callable[[PlantedSide, PlantedServer], PlantedSide]
 _CLIENTS = 24

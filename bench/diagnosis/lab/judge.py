@@ -10,14 +10,11 @@ from lab.kept import Kept
 from prony.diagnosis import observe
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, conclude
 from prony.diagnosis.evidence import Confidence
-from prony.diagnosis.heat import HEAT
 from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import SOME_QUEUE_OVERFLOWED
-from prony.diagnosis.memory_pressure import MACHINE_WAITED_FOR_MEMORY
-from prony.diagnosis.moved_pages import PAGES_MOVED
-from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
-from prony.diagnosis.stolen_time import STOLEN
-from prony.diagnosis.unequal_work import unequal_work
+from prony.diagnosis.machine import HEAT, OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, PAGES_MOVED, STOLEN
+from prony.diagnosis.memory import MACHINE_WAITED_FOR_MEMORY
+from prony.diagnosis.uneven_work import unequal_work
 from prony.figures.account import QUALIFIED_ERROR_RATIO, answered
 from prony.figures.missing import Missing
 from prony.figures.trial_metrics import reply_bytes

@@ -7,17 +7,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from prony.archive.codec import (
-    decode_subject,
-    decode_workload,
-    encode_subject,
-    encode_workload,
-)
+from prony.archive.codec import decode_subject, decode_workload, encode_subject, encode_workload
 from prony.core.errors import FailureStage
 from prony.core.units import KIB, MILLISECOND_NS
-from prony.diagnosis.connect_ladder import may_be_a_ladder
+from prony.diagnosis.delayed_replies import may_be_held_back
 from prony.diagnosis.evidence import Evidence
-from prony.diagnosis.held_back import may_be_held_back
+from prony.diagnosis.listen_queue import may_be_a_ladder
 from prony.model.facts import SubjectFacts, TrialFacts
 from prony.model.json_codec import OPTIONAL, Json, decode, encode
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage

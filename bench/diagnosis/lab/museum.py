@@ -10,15 +10,13 @@ from lab.cause import Harm, PlanPart, PlantedCause
 from lab.servers import PlantedServer
 from lab.setup import Pair, PlantedSide, closed
 from prony.core.units import MIB, SECOND_NS
-from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
-from prony.diagnosis.held_back import REPLIES_HELD_BACK
-from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.connections import CLOSED_AFTER_EACH, STARVED_BY_SLOTS
+from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK
 from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
-from prony.diagnosis.memory_growth import MEMORY_GREW
-from prony.diagnosis.restarted import RESTARTED
-from prony.diagnosis.starvation import STARVED_BY_SLOTS
+from prony.diagnosis.memory import KILLED_FOR_MEMORY, MEMORY_GREW
+from prony.diagnosis.started_under_load import RESTARTED
+from prony.diagnosis.waiting import SLOTS_BUSY
 
 
 def _on_the_loop(server: PlantedServer, clients: int) -> Pair:

@@ -9,15 +9,21 @@ from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
 from prony.core.units import SECOND_NS
-from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU
-from prony.diagnosis.connection_cap import CONNECTION_CAP
-from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
-from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
-from prony.diagnosis.held_back import REPLIES_HELD_BACK
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
-from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
-from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
+from prony.diagnosis.connections import (
+    CLOSED_AFTER_EACH,
+    CONNECTION_CAP,
+    CONNECTS_FILL_CPU,
+    STARVED,
+    STARVED_BY_SLOTS,
+)
+from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK
+from prony.diagnosis.listen_queue import BACKLOG_CLIPPED, QUEUE_OVERFLOWED
+from prony.diagnosis.used_up import (
+    DESCRIPTORS_USED_UP,
+    PORTS_KEPT_BY_EARLIER,
+    SELECT_FULL,
+    SERVER_WITHOUT_PORTS,
+)
 from prony.model.workload import Arrivals, OpenLoop
 
 _LONG_QUEUE = 2048

@@ -9,13 +9,12 @@ from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import NeighbourOf, Pair, PlantedSide, closed, open_at
 from prony.core.units import MIB, SECOND_NS
-from prony.diagnosis.killed import KILLED_FOR_MEMORY
-from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
-from prony.diagnosis.other_programs import OTHERS_RAN
+from prony.diagnosis.cpu_time import THROTTLED
+from prony.diagnosis.machine import OTHERS_RAN
+from prony.diagnosis.memory import KILLED_FOR_MEMORY, WAITED_FOR_MEMORY
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.rules import PRECEDENCE
-from prony.diagnosis.throttled import THROTTLED
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
+from prony.diagnosis.uneven_work import UNEQUAL_WORK
 from prony.diagnosis.wrong_replies import WRONG_REPLIES
 
 

@@ -9,19 +9,13 @@ from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
 from prony.core.units import MILLISECOND_NS, SECOND_NS
-from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.debugging import DEBUGGING
-from prony.diagnosis.disk import DISK_WAITED
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.cpu_time import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.few_at_a_time import ONE_AT_A_TIME
-from prony.diagnosis.forks import FORKED_FOR_EACH
-from prony.diagnosis.growing_pool import POOL_GREW
-from prony.diagnosis.lock_held import LOCK_HELD
-from prony.diagnosis.memory_growth import MEMORY_GREW
-from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
-from prony.diagnosis.restarted import RESTARTED
-from prony.diagnosis.still_cold import STILL_COLD
-from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.memory import MEMORY_GREW
+from prony.diagnosis.started_under_load import FORKED_FOR_EACH, POOL_GREW, RESTARTED
+from prony.diagnosis.uneven_work import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.unlike_production import DEBUGGING, STILL_COLD
+from prony.diagnosis.waiting import DISK_WAITED, DOWNSTREAM_BUSY, LOCK_HELD, SLOTS_BUSY
 
 _SLOTS = 8
 

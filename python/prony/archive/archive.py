@@ -9,8 +9,15 @@ from typing import Any, Self
 
 from prony.archive import codec
 from prony.archive.caps import check_caps, check_subjects
-from prony.archive.database import Deadline, check_schema, columns, reading
-from prony.archive.guard import check_header, check_pages, check_version
+from prony.archive.guard import (
+    Deadline,
+    check_header,
+    check_pages,
+    check_schema,
+    check_version,
+    columns,
+    reading,
+)
 from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import from_columns, read_trial
 from prony.model.facts import Fingerprint

@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.archive.database import columns
+from prony.archive.guard import columns
 from prony.core.errors import ArchiveError
 from prony.core.units import KIB, MIB
 from prony.model.observation import Sample

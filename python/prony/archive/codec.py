@@ -17,10 +17,10 @@ from typing import Any
 
 from prony.core.metrics import METRICS
 from prony.core.safe_text import shortened
-from prony.model.claims import Claim, Original
 from prony.model.exchange import Check, Contract, Request, fault_of
 from prony.model.facts import RateStep
 from prony.model.json_codec import Json, ShapeError, decode, encode
+from prony.model.plan import Claim, Original
 from prony.model.recording import Target
 from prony.model.subject import App, Interface, Subject
 from prony.model.workload import Mix, Workload, fault_of_groups, fault_of_mix

@@ -27,7 +27,7 @@ from glob import escape
 from pathlib import Path
 from tempfile import mkstemp
 
-from prony.archive.database import Deadline, open_database
+from prony.archive.guard import Deadline, open_database
 from prony.core.errors import ArchiveError
 from prony.core.temporary import temporary_folder
 from prony.core.units import GIB, MIB

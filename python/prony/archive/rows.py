@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import check_steps, dump, load_object, load_value, masked_load
-from prony.archive.database import columns
-from prony.archive.guard import check_histogram, inflate_log
+from prony.archive.guard import check_histogram, columns, inflate_log
 from prony.core.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent

@@ -18,8 +18,7 @@ from typing import BinaryIO, Self
 from prony.archive import codec
 from prony.archive.archive import open_archive
 from prony.archive.caps import check_caps, check_subjects, thinned
-from prony.archive.database import open_database, schema
-from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, open_database, schema
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import columns_of, insert_row, insert_slices, insert_trial, latest_trial
 from prony.core.errors import ArchiveError

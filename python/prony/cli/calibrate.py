@@ -11,8 +11,8 @@ from prony.core.errors import ExitCode
 from prony.core.units import seconds
 
 if TYPE_CHECKING:
+    from prony.study.calibration import Calibration
     from prony.study.calibration.bench import Effort
-    from prony.study.calibration.result import Calibration
     from prony.study.calibration.run import Commission
 
 EPILOG = """\
@@ -49,8 +49,8 @@ def calibrate(asked: CalibrateOptions) -> int:
     from prony.core.users import resolve_user
     from prony.report.formats.terminal import TerminalReporter
     from prony.sandbox.choice import gain_namespaces
+    from prony.study.calibration import keep, to_json
     from prony.study.calibration.bench import QUICK, USUAL
-    from prony.study.calibration.result import keep, to_json
     from prony.study.calibration.run import Commission
 
     gain_namespaces()

@@ -59,7 +59,7 @@ def _rows() -> Iterator[_Row]:
 
 
 def _fleet() -> _Row:
-    from prony.engine.fleet.address import NEEDS
+    from prony.engine.fleet import NEEDS
     from prony.engine.registry import not_installed
     from prony.model.workload import EngineChoice
 

@@ -28,7 +28,7 @@ def host(
     from prony.machine.activity import watch_machine
     from prony.machine.fingerprint import fingerprint
     from prony.machine.preflight import Demand, preflight
-    from prony.study.calibration.result import kept
+    from prony.study.calibration import kept
 
     seen = watch_machine()
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)

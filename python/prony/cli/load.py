@@ -263,7 +263,7 @@ def _generator(
         from prony.engine.process import LocalEngine
 
         return LocalEngine(_engine(pace), output.latencies, fresh, files.open_files)
-    from prony.cli.load_fleet import fleet_engine
+    from prony.cli.fleet import fleet_engine
 
     if "re_resolve" in typed:
         raise UsageError("`--re-resolve` does not work with `--fleet`: each generator would look for itself")

@@ -34,7 +34,7 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     a cache has none, and reads all the same.
     """
     from prony.core.users import resolve_user
-    from prony.study.calibration.result import kept_floors
+    from prony.study.calibration import kept_floors
 
     try:
         return kept_floors(resolve_user().cache, fingerprint)
@@ -278,8 +278,8 @@ def _pilot(plan: "Plan") -> "Iterator[str]":
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield the steps besides measuring each cell once in each block."""
     from prony.model.workload import OpenLoop
+    from prony.study.admission import left_out_words, to_leave_out
     from prony.study.extent import number_of, rough_length
-    from prony.study.generators import left_out_words, to_leave_out
 
     plan, precision = task.plan, task.plan.design.precision
     if any(isinstance(cell.workload.loop, OpenLoop) for cell in plan.cells) or plan.design.find_rate:

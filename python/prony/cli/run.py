@@ -9,7 +9,7 @@ import typer
 
 from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_own_apps
 from prony.cli.flat import flattened
-from prony.cli.found_app import Found, found_app, in_folder_of_app, wishes_of
+from prony.cli.found_app import AskedStudy, Found, asked_study, found_app, in_folder_of_app, wishes_of
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
@@ -30,7 +30,6 @@ from prony.cli.run_checks import (
 )
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox, rules_of
-from prony.cli.study_apps import AskedStudy, asked_study
 from prony.cli.talk import say
 from prony.cli.variables import again_command, check_variables, refuse_masked, settings_of
 from prony.core.errors import ExitCode, UsageError
@@ -155,7 +154,7 @@ def study_of(
     from prony.core.users import resolve_user
     from prony.plan.build import narrowed, with_generator
     from prony.study import Study
-    from prony.study.calibration.result import kept_fitness
+    from prony.study.calibration import kept_fitness
 
     rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
     user = resolve_user(options.sandbox.run_as, rules)
@@ -302,7 +301,7 @@ def _cross_checks(options: RunOptions, plan: "Plan", study: "AskedStudy | None")
 
     *Errors*: UsageError for an unknown generator.
     """
-    from prony.study.study_plan import checks_of_source
+    from prony.study.task import checks_of_source
 
     typed = options.sure.cross_check
     if typed is not None or study is None or plan.design.find_rate:
@@ -407,7 +406,7 @@ def _plan(
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
     from prony.study.own_app import plan_of_app
-    from prony.study.study_plan import plan_of_source
+    from prony.study.task import plan_of_source
 
     if isinstance(wanted, AskedStudy):
         return plan_of_source(options.study or "", wanted.source, known, asked), known

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prony.cli.run_options import LoadOptions
     from prony.cli.sandbox_options import SandboxOptions
     from prony.core.users import RunAs
-    from prony.engine.fleet.address import Fleet
+    from prony.engine.fleet import Fleet
     from prony.model.plan import Cell, Plan
     from prony.model.sandbox import Placement
     from prony.sandbox.choice import Chosen
@@ -87,7 +87,7 @@ def check_streams(plan: "Plan", known: "Catalog", streams: int | None) -> None:
 
     *Errors*: UsageError with a server that takes them.
     """
-    from prony.study.generators import ONE_AT_A_TIME, to_leave_out
+    from prony.study.admission import ONE_AT_A_TIME, to_leave_out
 
     absent = to_leave_out(plan.cells, known) if streams is not None and streams > 1 else {}
     if absent and all(absent.get(cell.id) == ONE_AT_A_TIME for cell in plan.cells):
@@ -151,7 +151,7 @@ def goes_on(file: Path, plan: "Plan", checks: "Sequence[Cell]") -> bool:
 
     *Errors*: UsageError for a file that holds something else.
     """
-    from prony.study.resume import other_plan
+    from prony.study.ledger import other_plan
 
     if not os.path.lexists(file):
         return False
@@ -187,7 +187,7 @@ def asked_fleet(load: "LoadOptions") -> "Fleet | None":
 
     *Errors*: UsageError for what cannot be a fleet, and for options without use.
     """
-    from prony.engine.fleet.address import fleet_of
+    from prony.engine.fleet import fleet_of
 
     if load.fleet is None:
         wrong = [("--listen", load.listen), ("--fleet-certificates", load.fleet_certificates)]

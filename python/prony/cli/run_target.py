@@ -399,7 +399,7 @@ def run_there(context: "typer.Context", options: "RunOptions", known: "Catalog")
 
 
 def _study(options: "RunOptions", file: Path | None) -> list[str]:
-    from prony.study.study_plan import read_source
+    from prony.study.task import read_source
 
     own = next(iter(read_source(str(file)).document.apps), None) if file is not None else None
     if own is not None:

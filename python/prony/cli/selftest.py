@@ -123,7 +123,7 @@ def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
 
 def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
     """*Errors*: UsageError when the effect of a plant on throughput would be unknown."""
-    from prony.catalog.launch.processes import declared_facts
+    from prony.catalog.launch import declared_facts
 
     slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
     if slots != 1:
@@ -264,7 +264,7 @@ def _aa_status(file: Path, reading: "StudyResults", run_as: str | None, json_to:
     from prony.figures.noise_floor import namesakes, procedures, self_tests
     from prony.figures.statistics.compare import Terms
     from prony.report.selftest import SelfTests, selftest_document
-    from prony.study.calibration.result import keep_floors
+    from prony.study.calibration import keep_floors
 
     found = namesakes([group.cells for group in reading.groups])
     if not found:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.found_app import asked_study
 from prony.cli.protocol import with_usual_pilot
 from prony.cli.request_files import RequestFiles
-from prony.cli.study_apps import asked_study
 from prony.cli.talk import show
 from prony.core.errors import ExitCode
-from prony.model.availability import INSTALLABLE, READY, Availability
+from prony.model.subject import INSTALLABLE, READY, Availability
 from prony.model.workload import EngineChoice, is_fleet
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _view(name: str, known: "Catalog") -> "StudyView":
     from prony.plan.build import PlanOptions
     from prony.report.studies import StudyView
     from prony.study.extent import extent_of
-    from prony.study.study_plan import checks_of_source, plan_of_source
+    from prony.study.task import checks_of_source, plan_of_source
 
     asked = asked_study(name, known, resolve_user())
     source, known = asked.source, asked.known

@@ -1,6 +1,6 @@
-"""The causes behind figures: one rule per file, from Evidence to findings. Pure.
+"""The causes behind figures: rules from Evidence to findings. Pure.
 
-`prony.diagnosis.rules` lists them.
+`prony.diagnosis.rules` lists them; those of one subject are in one file.
 """
 
 from dataclasses import replace

@@ -10,7 +10,7 @@ from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_o
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
-from prony.diagnosis.thread_time import ThreadState
+from prony.diagnosis.time_spent import ThreadState
 
 ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
 KEEP_OPEN = Advice(

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean, median
 
-from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
-from prony.diagnosis.closed_beyond import CLOSED_BEYOND
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
+from prony.diagnosis.connections import CLOSED_BEYOND, STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of, is_each_alone
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
+from prony.diagnosis.cpu_time import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import (
     PEER_COMPUTES,
@@ -25,15 +24,13 @@ from prony.diagnosis.few_at_a_time import (
     is_few,
 )
 from prony.diagnosis.kinds import Bearing, Symptom
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
-from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
+from prony.diagnosis.listen_queue import BACKLOG_CLIPPED, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
-from prony.diagnosis.page_code import PageCode, page_code
 from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.shared import FULL_CPU, LONGER_QUEUE
-from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
-from prony.diagnosis.thread_time import ThreadState
-from prony.diagnosis.tracking_full import TRACKING_FULL
+from prony.diagnosis.time_spent import PageCode, ThreadState, page_code
+from prony.diagnosis.used_up import TRACKING_FULL
+from prony.diagnosis.waiting import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.figures.account import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.shown import shown
 

@@ -12,9 +12,9 @@ confirmed where they were used, what waits where they were not.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from prony.diagnosis.cpu_time import ONE_CORE_FULL
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.kinds import Closely, Symptom
-from prony.diagnosis.one_core import ONE_CORE_FULL
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Ok

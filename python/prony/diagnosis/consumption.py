@@ -33,7 +33,7 @@ from statistics import fmean
 from prony.core.units import seconds
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
-from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
+from prony.diagnosis.time_spent import ThreadState, thread_time, with_idle
 from prony.figures.accept_queue import accept_queues, overflows_of, starvation
 from prony.figures.missing import Missing
 from prony.figures.resources import cpu_share

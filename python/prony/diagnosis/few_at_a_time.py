@@ -20,11 +20,11 @@ from prony.diagnosis.consumption import (
     outgoing_of,
     pool_of,
 )
+from prony.diagnosis.cpu_time import full_process
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
-from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
-from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.diagnosis.time_spent import ThreadState, thread_time
 from prony.figures.latency import read_distribution
 from prony.figures.validity import SERVICE_ROLES
 from prony.model.observation import ProcessRow

@@ -1,13 +1,31 @@
-"""D01: connections arrived when the listen queue was full.
+"""D01 to D04: connections that found no room in the listen queue, or were lost on their way there.
+
+D01: connections arrived when the listen queue was full.
 
 *Source*: the kernel's LINUX_MIB_LISTENOVERFLOWS, net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock: a completed
 handshake is dropped when the accept queue is full. The client repeats its SYN after 1, 3 and 7 s. The
 counter is of a network namespace: on the host's own network, of every server of the machine. Each listener
 has a queue of its own, which holds one connection more than its limit.
+
+D02: requests to connect were dropped although the listen queue had room.
+
+*Source*: kernel, Documentation/networking/snmp_counter.rst: every ListenOverflow is a ListenDrop too, so
+the rest was dropped for another reason: no memory, no route, a full queue of half-open connections.
+
+D03: the kernel gave a smaller listen queue than the server asked for, and it had no room.
+
+*Source*: listen(2): the kernel silently cuts the backlog to net.core.somaxconn.
+
+D04: clients waited for a lost request to connect: 1, 3 or 7 s, the steps of its repetition.
+
+Where the kernel counted what it dropped, D01 and D02 say where. Elsewhere, as on the host's network or on the
+way, the times of connects show it all the same.
+*Source*: tcp(7), tcp_syn_retries; RFC 6298, section 2: the first timeout is 1 s, each next one twice as long.
 """
 
 from collections.abc import Sequence
 
+from prony.core.units import SECOND_NS
 from prony.diagnosis.consumption import opened_by_others
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
@@ -23,8 +41,10 @@ from prony.figures.accept_queue import (
     starvation,
 )
 from prony.figures.generator import closes_each
+from prony.figures.latency import Times, read_distribution
 from prony.model.address import AddressKind
 from prony.model.observation import Sample
+from prony.model.recording import Distribution
 
 RAISE_BACKLOG = Advice(
     "raise the backlog",
@@ -214,3 +234,113 @@ def _limit(evidence: Evidence) -> tuple[int | None, str | None]:
 
 def _other(process: str) -> dict[str, str]:
     return {} if process == "server" else {"process": process}
+
+
+# --- D02 --------------------------------------------------------------------------------------------------
+
+RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
+HALF_OPEN_QUEUE_FULL = Symptom(
+    "queue of half-open connections full",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SYN_BACKLOG),
+    "{dropped:n request} to connect dropped although the listen queue had room: the queue of "
+    "half-open connections was full",
+    traits=Traits(cause="the queue of half-open connections", turned_away="dropped"),
+)
+"""``dropped`` requests to connect, ``half_open``: those that the kernel counts under this reason."""
+CONNECTS_DROPPED = Symptom(
+    "connects dropped",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    "{dropped:n request} to connect dropped although the listen queue had room: the kernel lacked "
+    "memory or a route",
+    traits=Traits(cause="dropped connects", turned_away="dropped"),
+)
+"""``dropped`` requests to connect."""
+
+
+def dropped_connects(evidence: Evidence) -> list[Finding]:
+    """Return a finding when the kernel dropped more requests to connect than overflows explain."""
+    counters = evidence.trial.counters
+    if "ListenDrops" not in counters or "ListenOverflows" not in counters:
+        return []
+    half_open = counters.get("TCPReqQFullDrop", 0)
+    others = max(counters["ListenDrops"] - counters["ListenOverflows"], 0)
+    dropped = max(others, half_open)
+    if dropped <= 0:
+        return []
+    ours = not evidence.is_on_host
+    numbers = {"dropped": dropped, "half_open": half_open}
+    sure = Confidence.LIKELY if ours else Confidence.POSSIBLE
+    return [Finding(HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED, sure, numbers)]
+
+
+# --- D03 --------------------------------------------------------------------------------------------------
+
+RAISE_SOMAXCONN = Advice(
+    "raise somaxconn", "raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked:d}`"
+)
+BACKLOG_CLIPPED = Symptom(
+    "backlog clipped",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SOMAXCONN),
+    "it asked for a listen queue of {asked:d}, and the kernel gave {given:d}",
+    traits=Traits(cause="a listen queue that the kernel cut short"),
+)
+"""``asked`` for, and ``given``."""
+
+
+def clipped_backlog(evidence: Evidence) -> list[Finding]:
+    """Return a finding when the server's listen queue, seen full or overflowed, was shorter than its
+    setting.
+    """
+    asked = evidence.subject.facts.of_server.backlog if evidence.subject else None
+    unseen = overflowed_queue(evidence)
+    queues = (*full_queues(evidence), *(() if unseen is None else (unseen,)))
+    given = next((queue.limit for queue in queues if queue.process == "server"), None)
+    if asked is None or given is None or given >= asked:
+        return []
+    return [Finding(BACKLOG_CLIPPED, Confidence.CERTAIN, {"asked": asked, "given": given})]
+
+
+# --- D04 --------------------------------------------------------------------------------------------------
+
+CONNECTS_REPEATED = Symptom(
+    "connects repeated",
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
+    "{share:.1%} of {connects:n connect} took {retries}: the first request was lost, and no queue "
+    "here counted it",
+    shared="connects took {retries}: the first request was lost, and no queue here counted it",
+)
+"""``share`` of the ``connects`` that took 1, 3 or 7 s."""
+
+
+_STEPS_S = (1, 3, 7)
+# What a connect takes besides, on a busy machine too.
+_WIDTH = 0.05
+_LEAST_SHARE, _LEAST_CONNECTS = 0.001, 20
+_COUNTED = ("ListenOverflows", "ListenDrops", "TCPReqQFullDrop")
+
+
+def connect_ladder(evidence: Evidence) -> list[Finding]:
+    """Return a finding when connects took the times of a repeated request, and no queue counted a drop."""
+    recording, counters = evidence.trial.recording, evidence.trial.counters
+    times = read_distribution(recording.distributions.connect) if recording else None
+    if times is None or times.count < _LEAST_CONNECTS or any(counters.get(name, 0) for name in _COUNTED):
+        return []
+    share = _share(times)
+    if share < _LEAST_SHARE or not counters.get("TCPSynRetrans", 0):
+        return []
+    return [Finding(CONNECTS_REPEATED, Confidence.LIKELY, {"share": share, "connects": times.count})]
+
+
+def may_be_a_ladder(found: Distribution | None) -> bool:
+    """Return whether this rule could ask for these times: a fifth of what it asks for."""
+    times = read_distribution(found)
+    return times is not None and times.count > 0 and _share(times) >= _LEAST_SHARE / 5
+
+
+def _share(times: Times) -> float:
+    """Return the share of connects that took one of the steps."""
+    if times.histogram is None:
+        return 0.0
+    edges = [(step * SECOND_NS, round(step * (1 + _WIDTH) * SECOND_NS)) for step in _STEPS_S]
+    below = times.histogram.count_below
+    return sum(below(last) - below(first) for first, last in edges) / times.count

@@ -8,8 +8,7 @@ grows for as long as the load lasts.
 from itertools import accumulate
 
 from prony.core.units import seconds
-from prony.diagnosis.clients import slow_share
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Confidence, Evidence, Finding, slow_share
 from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.model.recording import Recording, Second
 

@@ -4,59 +4,121 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN, asked_often
-from prony.diagnosis.busy_slots import SLOTS_BUSY, busy_slots
-from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED, clipped_backlog
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU, closed_after_each
-from prony.diagnosis.closed_beyond import CLOSED_BEYOND, closed_beyond
-from prony.diagnosis.collector import COLLECTS, STACKS_COLLECT, collector
-from prony.diagnosis.connect_ladder import CONNECTS_REPEATED, connect_ladder
-from prony.diagnosis.connection_cap import CONNECTION_CAP, connection_cap
-from prony.diagnosis.crowded import CROWDED, crowded
-from prony.diagnosis.debugging import DEBUGGING, debugging
-from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL, descriptors
-from prony.diagnosis.disk import DISK_WAITED, disk
-from prony.diagnosis.downstream import DOWNSTREAM_BUSY, downstream
-from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL, dropped_connects
-from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER, earlier_trials
+from prony.diagnosis.connections import (
+    CLOSED_AFTER_EACH,
+    CLOSED_BEYOND,
+    CONNECTION_CAP,
+    CONNECTS_FILL_CPU,
+    SILENT_AFTER_ONE,
+    STARVED,
+    STARVED_BY_SLOTS,
+    closed_after_each,
+    closed_beyond,
+    connection_cap,
+    silent_after_one,
+    starved,
+)
+from prony.diagnosis.cpu_time import (
+    COLLECTS,
+    CROWDED,
+    ONE_CORE_FULL,
+    ONE_THREAD_FULL,
+    SPINS,
+    STACKS_COLLECT,
+    THROTTLED,
+    collector,
+    crowded,
+    one_core,
+    spinning,
+    throttled,
+)
+from prony.diagnosis.delayed_replies import REPLIES_HELD_BACK, SENT_AT_A_RATE, held_back, sent_at_a_rate
 from prony.diagnosis.evidence import Rule
 from prony.diagnosis.few_at_a_time import PEER_SLOW, STANDS_STILL, WAITS_WITHIN, few_at_a_time
-from prony.diagnosis.forks import FORKED_FOR_EACH, forks
-from prony.diagnosis.generator_limited import OF_GENERATOR, generator_limited
-from prony.diagnosis.growing_pool import POOL_GREW, growing_pool
-from prony.diagnosis.heat import HEAT, heat
-from prony.diagnosis.held_back import REPLIES_HELD_BACK, held_back
-from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY, killed
+from prony.diagnosis.generator import FIGURES_CONTRADICT, OF_GENERATOR, generator_limited, littles_law
 from prony.diagnosis.kinds import Symptom
-from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED, listen_queue
-from prony.diagnosis.littles_law import FIGURES_CONTRADICT, littles_law
-from prony.diagnosis.lock_held import LOCK_HELD, lock_held
-from prony.diagnosis.memory_growth import MEMORY_GREW, memory_growth
-from prony.diagnosis.memory_pressure import MACHINE_WAITED_FOR_MEMORY, WAITED_FOR_MEMORY, memory_pressure
-from prony.diagnosis.moved_pages import PAGES_MOVED, moved_pages
-from prony.diagnosis.network_limit import KERNEL_BUSY, PACKETS_DROPPED, network_limit
-from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL, one_core
-from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, other_programs
+from prony.diagnosis.listen_queue import (
+    BACKLOG_CLIPPED,
+    CONNECTS_DROPPED,
+    CONNECTS_REPEATED,
+    HALF_OPEN_QUEUE_FULL,
+    QUEUE_FULL,
+    QUEUE_OVERFLOWED,
+    SOME_QUEUE_OVERFLOWED,
+    clipped_backlog,
+    connect_ladder,
+    dropped_connects,
+    listen_queue,
+)
+from prony.diagnosis.machine import (
+    HEAT,
+    KERNEL_BUSY,
+    OTHERS_RAN,
+    OTHERS_RAN_BESIDE_GENERATOR,
+    PACKETS_DROPPED,
+    PAGES_MOVED,
+    STOLEN,
+    STRAYED,
+    heat,
+    moved_pages,
+    network_limit,
+    other_programs,
+    shared_cpus,
+    stolen_time,
+)
+from prony.diagnosis.memory import (
+    ENDED_UNDER_LOAD,
+    KILLED_FOR_MEMORY,
+    MACHINE_WAITED_FOR_MEMORY,
+    MEMORY_GREW,
+    WAITED_FOR_MEMORY,
+    killed,
+    memory_growth,
+    memory_pressure,
+)
 from prony.diagnosis.overload import OVERLOADED, overload
-from prony.diagnosis.refused import REFUSED, refused
-from prony.diagnosis.restarted import LOST, RESTARTED, STARTS_COST, WORKER_FOR_EACH, restarted
-from prony.diagnosis.sent_at_a_rate import SENT_AT_A_RATE, sent_at_a_rate
-from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS, server_ports
-from prony.diagnosis.shared_cpus import STRAYED, shared_cpus
-from prony.diagnosis.silent_after_one import SILENT_AFTER_ONE, silent_after_one
-from prony.diagnosis.spinning import SPINS, spinning
-from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS, starved
-from prony.diagnosis.still_cold import STILL_COLD, still_cold
-from prony.diagnosis.stolen_time import STOLEN, stolen_time
-from prony.diagnosis.throttled import THROTTLED, throttled
-from prony.diagnosis.tracking_full import TRACKING_FULL, tracking_full
-from prony.diagnosis.unequal_work import UNEQUAL_WORK
-from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
+from prony.diagnosis.started_under_load import (
+    FORKED_FOR_EACH,
+    LOST,
+    POOL_GREW,
+    RESTARTED,
+    STARTS_COST,
+    WORKER_FOR_EACH,
+    forks,
+    growing_pool,
+    restarted,
+)
+from prony.diagnosis.uneven_work import UNEQUAL_WORK, UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
+from prony.diagnosis.unlike_production import DEBUGGING, STILL_COLD, debugging, still_cold
+from prony.diagnosis.used_up import (
+    DESCRIPTORS_USED_UP,
+    PORTS_KEPT_BY_EARLIER,
+    SELECT_FULL,
+    SERVER_WITHOUT_PORTS,
+    TRACKING_FULL,
+    descriptors,
+    earlier_trials,
+    server_ports,
+    tracking_full,
+)
+from prony.diagnosis.waiting import (
+    DISK_WAITED,
+    DOWNSTREAM_BUSY,
+    LOCK_HELD,
+    SLOTS_BUSY,
+    busy_slots,
+    disk,
+    downstream,
+    lock_held,
+)
 from prony.diagnosis.wrong_replies import (
     MOSTLY_ERRORS,
     RATE_LIMITED,
+    REFUSED,
     REFUSED_BY_ASKED,
     TURNED_AWAY,
     WRONG_REPLIES,
+    refused,
     wrong_replies,
 )
 

@@ -1,14 +1,20 @@
-"""D31: replies had another status, or another body, than was expected; where most had, that is the answer.
+"""D31 and D38: replies that are no page.
+
+D31: replies had another status, or another body, than was expected; where most had, that is the answer.
 
 An error is often made faster than a page: the figures describe other work. *Source*: oha and others that
 count any reply as a success.
+
+D38: server or app refuses the request as such: its form, its size, its host, its method.
+
+The page was never made; what was measured is how quickly a request is refused.
+*Source*: RFC 9110, 15.5 and 15.6; RFC 6585, 5.
 """
 
 import re
 from collections import Counter
 
-from prony.diagnosis.clients import in_flight
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Confidence, Evidence, Finding, in_flight
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 from prony.figures.account import QUALIFIED_ERROR_RATIO
@@ -80,7 +86,7 @@ REFUSED_BY_ASKED = Symptom(
 
 
 _CLASSES = ("bad_status", "failed_validation")
-# Single ones may be a server's way to say that it is busy.
+# Replies. Single ones may be a server's way to say that it is busy.
 _LEAST = 5
 _MOST, _TOO_MANY = 0.5, "429"
 # Of one: fewer are let through at a rate. Of a page's time: a refusal.
@@ -177,3 +183,36 @@ def _error(log: str) -> dict[str, str]:
     """
     found = Counter(_EXCEPTION.findall(log)).most_common(1)
     return {"error": found[0][0][:_MOST_CHARACTERS]} if found else {}
+
+
+# --- D38 --------------------------------------------------------------------------------------------------
+
+CHANGE_REQUEST = Advice(
+    "change the request",
+    "send such a request by hand, and change its Host (-H), its method (-m), its headers or its size",
+)
+REFUSED = Symptom(
+    "requests refused",
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, CHANGE_REQUEST),
+    "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
+)
+"""``refused`` of ``done`` replies, most of them with ``status``."""
+
+
+# Bad request, method not allowed, content too large, URI too long, misdirected request, upgrade required,
+# header fields too large, method not implemented, HTTP version not supported.
+_REFUSED = (400, 405, 413, 414, 421, 426, 431, 501, 505)
+
+
+def refused(evidence: Evidence) -> list[Finding]:
+    """Return a finding when more than one reply in a thousand refuses the request as it was sent."""
+    recording = evidence.trial.recording
+    if recording is None or not evidence.is_ok:
+        return []
+    account = recording.account
+    counts = {status: account.bad_status.get(str(status), 0) for status in _REFUSED}
+    count, done = sum(counts.values()), account.ok + sum(account.bad_status.values())
+    if count < _LEAST or count <= QUALIFIED_ERROR_RATIO * done:
+        return []
+    numbers = {"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])}
+    return [Finding(REFUSED, Confidence.LIKELY, numbers)]

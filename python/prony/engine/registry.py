@@ -20,7 +20,7 @@ from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
 
 if TYPE_CHECKING:
     # Who starts one generator has none of what a fleet needs.
-    from prony.engine.fleet.address import Fleet
+    from prony.engine.fleet import Fleet
     from prony.sandbox.cgroup.scope import OwnGroup
 
 
@@ -77,7 +77,7 @@ def _is_several(choice: EngineChoice) -> bool:
 
 
 def _fleet(choice: EngineChoice, means: Means) -> Engine:
-    from prony.engine.fleet.address import fleet_of
+    from prony.engine.fleet import fleet_of
     from prony.engine.fleet.process import FleetProcessEngine
     from prony.engine.pipe import PipeEngine
 
@@ -140,7 +140,7 @@ def not_installed(choice: EngineChoice) -> str | None:
     Builds nothing: what the Python scripts lack is installed when they are first used.
     """
     from prony.engine.external.engine import find_tool
-    from prony.engine.fleet.address import find_fleet
+    from prony.engine.fleet import find_fleet
     from prony.engine.own_program import find_own
 
     if choice.command:

@@ -26,7 +26,7 @@ from tempfile import TemporaryFile
 
 from prony.core.temporary import temporary_folder
 from prony.core.version import own_command, prony_version
-from prony.engine.fleet.address import PIPE
+from prony.engine.fleet import PIPE
 from prony.engine.fleet.hosts import reached_address
 from prony.engine.pipe import Pipe
 from prony.model.json_codec import Json

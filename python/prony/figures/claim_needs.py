@@ -14,8 +14,7 @@ from prony.core.units import seconds
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import LEAST_BLOCKS
 from prony.figures.summary import CellSummary
-from prony.model.claims import Claim, ClaimKind
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Plan
 from prony.model.sandbox import SandboxChoice
 from prony.model.subject import is_named
 from prony.model.workload import CountStop

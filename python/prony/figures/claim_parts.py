@@ -22,7 +22,7 @@ from prony.figures.at_least import Open
 from prony.figures.claim_needs import Lack
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.figures.statistics.effects import dependence, paired, ratio_of
-from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Claim, ClaimKind
 
 if TYPE_CHECKING:
     import numpy as np

@@ -52,7 +52,7 @@ from prony.figures.missing import Missing
 from prony.figures.statistics.compare import LEAST_BLOCKS, Terms, Verdict, few_sessions
 from prony.figures.statistics.failure_rates import Failures, clopper_pearson, compare_in_blocks
 from prony.figures.summary import NOT_STEADY, CellSummary, TrialFigures
-from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Claim, ClaimKind
 from prony.model.trial import Failed
 
 _ONE_CORE_PERCENT = 100.0

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.machine import Fact, found_in, read_fact, read_text, unread
 from prony.machine.cpus import agreed
-from prony.machine.read import Fact, found_in, read_fact, read_text, unread
 from prony.model.json_codec import Json
 
 _STATES = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal")

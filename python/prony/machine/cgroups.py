@@ -14,7 +14,7 @@
 from pathlib import Path, PurePosixPath
 
 from prony.core.units import KIB
-from prony.machine.read import Fact, read_fact, unread
+from prony.machine import Fact, read_fact, unread
 from prony.model.json_codec import Json
 
 _ROOT = Path("/sys/fs/cgroup")

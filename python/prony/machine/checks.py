@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Literal
 
 from prony.core.units import KIB, MIB, format_bytes, format_count, format_percent
+from prony.machine import Fact, unread
 from prony.machine.cpus import Cpu
-from prony.machine.read import Fact, unread
 from prony.model.json_codec import Json
 
 Level = Literal["ok", "warn", "fail"]

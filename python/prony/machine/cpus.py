@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.machine.read import Fact, found_in, read_fact, read_text, unread
+from prony.machine import Fact, found_in, read_fact, read_text, unread
 from prony.model.json_codec import Json
 
 _CPUS = Path("/sys/devices/system/cpu")

@@ -35,11 +35,11 @@ from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from prony.machine import Fact, read_fact, unread
 from prony.machine.activity import Activity, activity, watch_machine
 from prony.machine.cgroups import cgroup, chosen, memory
 from prony.machine.cpus import mitigations, processor
 from prony.machine.network import interfaces, settings, sockets
-from prony.machine.read import Fact, read_fact, unread
 from prony.model.facts import Fingerprint
 from prony.model.json_codec import Json
 

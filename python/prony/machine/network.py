@@ -14,7 +14,7 @@ import socket
 import struct
 from pathlib import Path
 
-from prony.machine.read import Fact, found_in, read_fact, unread
+from prony.machine import Fact, found_in, read_fact, unread
 from prony.model.json_codec import Json
 
 _SETTINGS = (

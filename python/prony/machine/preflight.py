@@ -17,13 +17,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prony.machine import checks
+from prony.machine import Fact, checks, read_number, read_text
 from prony.machine.activity import Activity, watch_machine
 from prony.machine.cgroups import cgroup, memory
 from prony.machine.checks import HostCheck
 from prony.machine.cpus import available_cpus
 from prony.machine.network import sockets
-from prony.machine.read import Fact, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,15 @@
 
 >>> Frontend("nginx", "keepalive").name
 'nginx-keepalive'
+
+Whether something can be measured on a machine.
+
+>>> Availability.lacking("wrk").is_here, READY.is_here
+(False, True)
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -132,3 +137,42 @@ class Subject:
     settings: Mapping[str, int | str] = field(default_factory=dict)
     frontend: Frontend | None = None
     levels: Mapping[str, int | str] = field(default_factory=dict, metadata=OPTIONAL)
+
+
+class AvailabilityKind(StrEnum):
+    """What is left to do: nothing, what Prony does itself, or what only the machine's owner can do."""
+
+    READY = "ready"
+    INSTALLABLE = "installable"
+    LACKING = "lacking"
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a server or a generator can be measured; ``lacks``: missing packages and programs."""
+
+    kind: AvailabilityKind
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the machine has all that Prony does not install itself."""
+        return self.kind is not AvailabilityKind.LACKING
+
+    @classmethod
+    def lacking(cls, *names: str) -> "Availability":
+        """Return that of what lacks these."""
+        return cls(AvailabilityKind.LACKING, names)
+
+    @classmethod
+    def together(cls, parts: Iterable["Availability"]) -> "Availability":
+        """Return that of what is made of ``parts``: what is missing of any, else the least ready."""
+        found = tuple(parts)
+        missing = tuple(dict.fromkeys(name for one in found for name in one.lacks))
+        if missing:
+            return cls.lacking(*missing)
+        return READY if all(one == READY for one in found) else INSTALLABLE
+
+
+READY = Availability(AvailabilityKind.READY)
+INSTALLABLE = Availability(AvailabilityKind.INSTALLABLE)

@@ -13,9 +13,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from prony.core.errors import UsageError
-from prony.model.claims import TOLERANT, Claim, Needs, Original
 from prony.model.exchange import Request
-from prony.model.plan import Cell, Design, Plan
+from prony.model.plan import TOLERANT, Cell, Claim, Design, Needs, Original, Plan
 from prony.model.sandbox import SandboxChoice
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload

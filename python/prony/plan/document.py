@@ -26,8 +26,8 @@ from pydantic import (
 
 from prony.core.errors import UsageError
 from prony.core.units import DAY_NS, MIB, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
-from prony.model.claims import ClaimKind
 from prony.model.exchange import is_header_name, is_header_value, is_method, is_path, status_ranges
+from prony.model.plan import ClaimKind
 from prony.model.sandbox import SandboxKind
 from prony.model.subject import Interface, is_of
 from prony.model.workload import (
@@ -545,7 +545,7 @@ class CalibrationDocument(_Document):
 
 
 class NeedsDocument(_Document):
-    """``needs``: what a test of the claim needs, as `prony.model.claims.Needs`."""
+    """``needs``: what a test of the claim needs, as `prony.model.plan.Needs`."""
 
     server_cpus: PositiveInt = 1
     generator_cpus: PositiveInt = 1
@@ -557,7 +557,7 @@ class NeedsDocument(_Document):
 
 
 class ClaimDocument(_Document):
-    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.claims.Claim`.
+    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.plan.Claim`.
 
     Without ``among`` it is about all subjects that are not `added`.
     """

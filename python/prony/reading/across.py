@@ -19,10 +19,9 @@ from prony.figures.drift import comparable, machine_key
 from prony.figures.statistics.all_pairs import Pair
 from prony.figures.statistics.compare import Comparison, Terms
 from prony.figures.summary import CellSummary, Estimate, TrialFigures, means
-from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.json_codec import INLINE
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, Plan
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Run, SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, OpenLoop

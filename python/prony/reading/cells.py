@@ -1,10 +1,12 @@
 """A cell with all that a report says of it: its figures, and what they were derived from.
 
 What the windows of cells show beside their figures: whether they are steady, full queues, replacements.
+
+The paths of a cell's mix, its groups of users, and the statuses of its replies, over its trials.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,24 +14,232 @@ from prony.archive.codec import masked_load
 from prony.core.metrics import METRICS
 from prony.diagnosis.conclusion import Diagnosis
 from prony.figures.accept_queue import SharedAddress
+from prony.figures.account import Tally, together
+from prony.figures.by_session import mean_of_sessions
+from prony.figures.latency import LatencySummary, LoadPart, LoadStatus
 from prony.figures.missing import Missing, Value
 from prony.figures.steadiness import Steadiness
 from prony.figures.steady_state import SteadyState
-from prony.figures.summary import CellSummary, TrialFigures, cell_trimmed_mean
+from prony.figures.summary import (
+    CellSummary,
+    Estimate,
+    Estimated,
+    TrialFigures,
+    cell_trimmed_mean,
+    estimate_over,
+    lost_trials,
+)
 from prony.model.json_codec import INLINE
 from prony.model.observation import ListenerUsage
 from prony.model.shown import INTERNAL, shown
-from prony.model.workload import Workload
+from prony.model.workload import OTHERS, OpenLoop, Workload
 from prony.reading.failures import Ended, FailedAlike, FailedRequests, ended, failed_alike, failed_by_class
-from prony.reading.paths import (
-    CellPart,
-    CellStatus,
-    OtherPaths,
-    cell_groups,
-    cell_paths,
-    cell_statuses,
-    other_paths,
-)
+
+_SHOWN = ("50", "99")
+_MOST_ROWS, _LEAST_PATHS = 20, 3
+
+
+@dataclass(frozen=True, slots=True)
+class CellPart:
+    """A path, or a group of users, with the share that it was to have (``asked``), its requests, summed, and
+    their ``share`` of all; null where there were none.
+    """
+
+    name: str
+    weight: float
+    asked: float
+    share: float | None
+    account: Tally = field(metadata=INLINE)
+    body_received: int | None
+    """Bytes of the bodies of replies to the window's own requests, summed; null where nobody counts them."""
+    kind: str = field(metadata=INTERNAL)
+    """Of these times, as in a `LoadPart`."""
+    percentiles: dict[str, Estimated]
+    """Of the times of all its requests, by name, or why there is none."""
+    censored_from: float | None = None
+    """The least percentile, over the trials, from which they are lower bounds."""
+
+    @shown
+    def of(self) -> str:
+        """The times that the percentiles are of."""
+        return f"{self.kind}_ns"
+
+
+def cell_paths(cell: CellSummary) -> tuple[CellPart, ...]:
+    """Return the paths of a cell over its trials that count, in the mix's order; none where it has no mix."""
+    return _over(cell, [trial.paths for trial in cell.windows])
+
+
+def cell_groups(cell: CellSummary) -> tuple[CellPart, ...]:
+    """Return the groups of users of a cell over its trials that count; none where all users are alike."""
+    return _over(cell, [trial.groups for trial in cell.windows])
+
+
+@dataclass(frozen=True, slots=True)
+class CellStatus:
+    """The requests whose replies had one status, summed. All statuses together are the cell's requests."""
+
+    status: str
+    """A code; `others`, where there are too many to keep apart; `none`: no complete reply."""
+    requests: int
+    errors: int
+    """All but `ok`."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    body_received: int
+    """Bytes of the bodies of replies to the window's own requests."""
+    kind: str = field(metadata=INTERNAL)
+    percentiles: dict[str, Estimated]
+    """Of the times of its complete replies, over the trials that had any, by name, or why there is none."""
+
+    @shown
+    def of(self) -> str:
+        """The times that the percentiles are of."""
+        return f"{self.kind}_ns"
+
+
+def cell_statuses(cell: CellSummary) -> tuple[CellStatus, ...]:
+    """Return the statuses of a cell over its trials that count; none where the generator does not report
+    them. Percentiles are as those of a path.
+    """
+    found: dict[str, list[tuple[LoadStatus, int]]] = {}
+    for trial in cell.counted:
+        for one in trial.statuses:
+            found.setdefault(one.status, []).append((one, trial.session))
+    return tuple(_status(cell, found[name]) for name in sorted(found))
+
+
+def _status(cell: CellSummary, found: Sequence[tuple[LoadStatus, int]]) -> CellStatus:
+    every = [one for one, _ in found]
+    kind = "response" if isinstance(cell.cell.workload.loop, OpenLoop) else "service"
+    each = [(one.latency["all"][f"{kind}_ns"], session) for one, session in found]
+    timed = [(times, session) for times, session in each if times is not None]
+    times, sessions = [one for one, _ in timed], [session for _, session in timed]
+    lost = lost_trials(cell.ok, cell.total) or (None if timed else "no reply was complete")
+    by_session = None if cell.by_session is None else sessions
+    requests, whole = sum(one.requests for one in every), cell.account.requests
+    return CellStatus(
+        status=every[0].status,
+        requests=requests,
+        errors=sum(one.errors for one in every),
+        share=requests / whole if whole else None,
+        body_received=sum(one.body_received for one in every),
+        kind=kind,
+        percentiles={
+            name: Missing(lost) if lost else _estimate(times, kind, name, by_session) for name in _SHOWN
+        },
+    )
+
+
+def _over(cell: CellSummary, trials: Sequence[Sequence[LoadPart]]) -> tuple[CellPart, ...]:
+    """Return the parts of a cell over its trials.
+
+    *Definition*: percentiles of trials are replicates: the mean of them, never a percentile of all trials'
+    requests. Where failures make one infinite in any trial, there is none, and none if too few trials count.
+    """
+    lost = lost_trials(cell.ok, cell.total)
+    sessions = None if cell.by_session is None else [trial.session for trial in cell.windows]
+    return tuple(_over_trials(same, cell.account, lost, sessions) for same in zip(*trials, strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPaths:
+    """How many of the paths of a cell tables leave out, and these together, as a `CellPart`."""
+
+    paths: int
+    asked: float
+    share: float | None
+    account: Tally = field(metadata=INLINE)
+    body_received: int | None
+
+
+def shown_paths(cells: Sequence[CellSummary]) -> frozenset[int]:
+    """Return which paths tables show of each of these cells, by their place in the mix: all, if that makes a
+    short table; else those that fail most, at most as many as half, and those of the highest medians, in any
+    of the cells. None where no path failed and each has too few requests for a median.
+    """
+    each = [paths for cell in cells if (paths := cell_paths(cell))]
+    places = range(max(map(len, each), default=0))
+    if len(each) * len(places) <= _MOST_ROWS:
+        return frozenset(places)
+    # What a file has beyond its first hundred paths is a sum already.
+    alone = [k for k in places if each[0][k].name != OTHERS]
+    room = max(_LEAST_PATHS, _MOST_ROWS // len(each) - 1)
+    lost = {k: max(paths[k].account.lost for paths in each) for k in alone}
+    slow = {k: max(_median(paths[k]) for paths in each) for k in alone}
+    failing = sorted((k for k in alone if lost[k]), key=lambda k: -lost[k])[: (room + 1) // 2]
+    timed = (k for k in alone if k not in failing and slow[k])
+    slowest = sorted(timed, key=lambda k: slow[k], reverse=True)
+    return frozenset([*failing, *slowest][:room])
+
+
+def _median(path: CellPart) -> float:
+    found = path.percentiles["50"]
+    return found.mean if isinstance(found, Estimate) else 0.0
+
+
+def other_paths(found: Sequence[CellPart], kept: Collection[int]) -> OtherPaths | None:
+    """Return the paths of a cell that are not shown; None: all are."""
+    left = [path for place, path in enumerate(found) if place not in kept]
+    if not left:
+        return None
+    shares = [path.share for path in left if path.share is not None]
+    return OtherPaths(
+        paths=len(left),
+        asked=sum(path.asked for path in left),
+        share=sum(shares) if shares else None,
+        account=together(path.account for path in left),
+        body_received=_summed(path.body_received for path in left),
+    )
+
+
+def _summed(found: Iterable[int | None]) -> int | None:
+    """Return the sum; None where nobody counts one of them."""
+    each = list(found)
+    return None if None in each else sum(filter(None, each))
+
+
+def _over_trials(
+    same: Sequence[LoadPart], of: Tally, lost: str | None, sessions: Sequence[int] | None
+) -> CellPart:
+    first, account = same[0], together(one.account for one in same)
+    times = [one.all for one in same]
+    return CellPart(
+        name=first.name,
+        weight=first.weight,
+        asked=first.asked,
+        share=account.requests / of.requests if of.requests else None,
+        account=account,
+        body_received=_summed(one.bytes.body_received for one in same),
+        kind=first.kind,
+        percentiles={
+            name: Missing(lost) if lost else _estimate(times, first.kind, name, sessions) for name in _SHOWN
+        },
+        censored_from=min((at for one in times if (at := one.censored_from) is not None), default=None),
+    )
+
+
+def _estimate(
+    times: Sequence[LatencySummary], kind: str, name: str, sessions: Sequence[int] | None
+) -> Estimated:
+    found = [one.percentiles[name] for one in times]
+    known = [value for value in found if value is not None]
+    if len(known) == len(found):
+        estimate = estimate_over(known, f"{kind}_")
+        return estimate if sessions is None else mean_of_sessions(estimate, f"{kind}_", _in(sessions, known))
+    is_infinite = any(one.percentiles[name] is None and one.infinite_from is not None for one in times)
+    few = "fewer than 10 requests lie above it"
+    why = "requests failed, which counts as infinite" if is_infinite else few
+    return Missing(f"{why} (in {len(found) - len(known)} of {len(found)} trials)")
+
+
+def _in(sessions: Sequence[int], values: Sequence[float]) -> list[list[float]]:
+    """Return values by session."""
+    found: dict[int, list[float]] = {}
+    for session, value in zip(sessions, values, strict=True):
+        found.setdefault(session, []).append(value)
+    return list(found.values())
+
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9

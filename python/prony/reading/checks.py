@@ -14,8 +14,8 @@ from prony.figures.drift import CALIBRATED, Drift, InBlock, drift, order_effect
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import Comparison, Terms, compare_family
 from prony.figures.summary import CellSummary, Estimate, Estimated, TrialFigures
-from prony.model.claims import Original
 from prony.model.json_codec import INLINE, at
+from prony.model.plan import Original
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.subject import is_named
 from prony.model.trial import Ok, TrialRole

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from prony.core.metrics import METRICS, Better
 from prony.diagnosis.conclusion import Diagnosis, Frequent
-from prony.diagnosis.unequal_work import ALIKE, unequal_work
+from prony.diagnosis.uneven_work import ALIKE, unequal_work
 from prony.figures.account import QUALIFIED_ERROR_RATIO
 from prony.figures.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.figures.by_session import in_sessions
@@ -31,9 +31,8 @@ from prony.model.sandbox import SandboxChoice
 from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.plan.factors import shared_sandbox
-from prony.reading.cells import MeasuredCell
+from prony.reading.cells import MeasuredCell, shown_paths
 from prony.reading.failures import FailureTest, failure_tests
-from prony.reading.paths import shown_paths
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from prony.core.safe_text import shortened
-from prony.diagnosis.other_programs import LEAST_OTHERS
+from prony.diagnosis.machine import LEAST_OTHERS
 from prony.figures.missing import Missing
 from prony.figures.validity import other_load
 from prony.model.facts import OtherProgram

@@ -24,11 +24,10 @@ from prony.figures.summary import (
     latest_attempts,
     summarise_cell,
 )
-from prony.model.claims import Claim
 from prony.model.facts import AskedProgram, Fingerprint, PilotStep, TrialStep
 from prony.model.json_codec import INLINE
 from prony.model.limit import Limited
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, Plan
 from prony.model.sandbox import Placement
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, Run, SubjectRecord, TrialRecord, TrialRole

@@ -11,7 +11,7 @@ from prony.core.units import format_duration, format_rate
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.thread_time import ThreadState
+from prony.diagnosis.time_spent import ThreadState
 from prony.reading.findings import SharedFinding
 from prony.reading.groups import Group
 from prony.reading.limits import Alike, alike_diagnoses

@@ -8,9 +8,8 @@ from prony.core.metrics import METRICS
 from prony.core.units import seconds
 from prony.figures.claim_needs import UnmetNeed
 from prony.figures.claim_parts import estimand
-from prony.model.availability import Availability
-from prony.model.claims import Claim, ClaimKind, Needs, Original
-from prony.model.plan import Cell, Plan
+from prony.model.plan import Cell, Claim, ClaimKind, Needs, Original, Plan
+from prony.model.subject import Availability
 from prony.report.document import (
     Block,
     Column,

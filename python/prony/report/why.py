@@ -12,7 +12,7 @@ from prony.core.units import format_duration, format_rate
 from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.confirmation import Agreement, Confirmation
 from prony.diagnosis.consumption import Bound, Resource
-from prony.diagnosis.page_code import PageCode, PageSpot
+from prony.diagnosis.time_spent import PageCode, PageSpot
 from prony.model.facts import CodeKind
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import (

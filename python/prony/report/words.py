@@ -13,8 +13,8 @@ from prony.figures.account import Carried, RequestClass
 from prony.figures.at_least import is_bound, open_end
 from prony.figures.summary import CellSummary
 from prony.figures.validity import FAULT_WORDS
-from prony.model.availability import Availability
 from prony.model.facts import Fingerprint
+from prony.model.subject import Availability
 from prony.model.trial import Failed, FaultKind, Invalid
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Mix, OpenLoop, Workload
 from prony.reading.failures import Cause

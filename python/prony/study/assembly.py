@@ -7,8 +7,7 @@ from pathlib import Path
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import materialise_app
 from prony.catalog.install.resolve import shared_requirements
-from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
-from prony.catalog.launch.processes import (
+from prony.catalog.launch import (
     AskedTls,
     Seat,
     asked_tls,
@@ -19,6 +18,7 @@ from prony.catalog.launch.processes import (
     service_variables,
     spoken_wire,
 )
+from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import Catalog

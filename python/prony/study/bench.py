@@ -178,7 +178,7 @@ class StudyBench:
     what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
     their subjects ask. ``in_turns``: cells whose servers could not live beside the others in a round.
     ``disturbed``: blocks in which rounds alone did not suffice, for what disturbed them. ``own_ports``: where
-    subjects listen, by name, that do not listen where they should (`study.own_port`).
+    subjects listen, by name, that do not listen where they should (`study.replies`).
     """
 
     study: Study

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from prony.catalog.install.environment import Environment
 from prony.catalog.install.prepare import materialise_app, prepare
-from prony.catalog.launch.processes import spoken_wire
+from prony.catalog.launch import spoken_wire
 from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import HTTP2, TLS, needs_tls, speaks_tls
@@ -46,13 +46,7 @@ from prony.sandbox.pipe import StopReport
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
-from prony.study.assembly import (
-    SubjectNeeds,
-    entrance_tls,
-    entrance_wire,
-    needs_of,
-    why_unavailable,
-)
+from prony.study.assembly import SubjectNeeds, entrance_tls, entrance_wire, needs_of, why_unavailable
 from prony.study.bench import Bench, measured
 from prony.study.preparing import Ready
 from prony.study.trial import Stay

@@ -15,14 +15,7 @@ from prony.figures.statistics.effects import student_t
 from prony.figures.statistics.power import foreseen
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
-from prony.study.rounds import (
-    SLICE_S,
-    are_closed,
-    lead_in_ns,
-    rounds_decide,
-    unfit_cells,
-    why_in_turns,
-)
+from prony.study.rounds import SLICE_S, are_closed, lead_in_ns, rounds_decide, unfit_cells, why_in_turns
 from prony.study.task import TRIAL_OVERHEAD_S
 
 # Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
@@ -62,8 +55,8 @@ def extent_of(plan: Plan, catalog: Catalog, cross_checks: Sequence[Cell] = ()) -
     repeats of invalid trials and without what no generator here can measure. ``catalog``: it has the plan's
     servers.
     """
+    from prony.study.admission import to_leave_out
     from prony.study.blocks import close_looks
-    from prony.study.generators import to_leave_out
     from prony.study.pilot import piloted
 
     if plan.design.find_rate:

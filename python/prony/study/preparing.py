@@ -7,7 +7,7 @@ from pathlib import Path
 from prony.catalog.discover.hints import Refusal, hint_for
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import materialise_app, prepare
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.core.errors import SubjectError
@@ -17,7 +17,7 @@ from prony.model.sandbox import Placement, SandboxFacts
 from prony.model.subject import Subject
 from prony.model.trial import SubjectRecord
 from prony.study.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
-from prony.study.resume import digest, identity
+from prony.study.ledger import digest, identity
 from prony.study.task import OwnPackages, Study, StudyListener
 
 

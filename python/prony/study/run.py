@@ -36,19 +36,17 @@ from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place_in
 from prony.sandbox.remains import clear_and_report
-from prony.study.admission import admit, limits_to_hold, refuse_kernel_of_host
+from prony.study.admission import admit, left_out, left_out_words, limits_to_hold, refuse_kernel_of_host
 from prony.study.assembly import command_line
 from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import close_looks, confirm, run_block, with_pauses
 from prony.study.extent import rounds_seconds
-from prony.study.generators import left_out, left_out_words
-from prony.study.ledger import Ledger
+from prony.study.ledger import Earlier, Ledger, changes, read_earlier, refuse
 from prony.study.pilot import first_look, piloted, run_pilot
 from prony.study.preparing import Prepared, Ready, Seats, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.reference_load import calibrated_sharing
 from prony.study.replies import compare_replies, find_own_ports
-from prony.study.resume import Earlier, changes, read_earlier, refuse
 from prony.study.rounds import asks_unknown, run_rounds, run_rounds_alone, unfit_cells
 from prony.study.task import Study, StudyListener, placement_of_subject
 

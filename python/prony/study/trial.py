@@ -51,8 +51,7 @@ from prony.sandbox.watch.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.sandbox.watch.sock_diag import SockDiag
 from prony.sandbox.watch.stacks import LockCounters, PythonStacks
 from prony.sandbox.watch.waits import SwitchCounters, ThreadCounters
-from prony.study.alone import alone
-from prony.study.profiled import profiled
+from prony.study.after_window import alone, profiled
 
 # Of the others nobody asks why they carry no more.
 _DIAGNOSED = (TrialRole.SUBJECT, TrialRole.CONFIRMATION)

@@ -16,7 +16,7 @@ from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
 from prony.core.users import resolve_user
-from prony.model.availability import INSTALLABLE, READY
+from prony.model.subject import INSTALLABLE, READY
 
 pytestmark = pytest.mark.servers
 

@@ -15,8 +15,7 @@ from prony.catalog.install.system import advise, debian, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.cli.documents.servers import advice_document
 from prony.core.users import RunAs, resolve_user
-from prony.model.availability import Availability
-from prony.model.subject import Interface, Subject
+from prony.model.subject import Availability, Interface, Subject
 from prony.report.document import Paragraph
 from prony.study.assembly import needs_of
 

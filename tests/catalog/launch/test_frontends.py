@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_frontend
+from prony.catalog.launch import Seat, make_frontend
 from prony.catalog.schema.loader import load_catalog
 from prony.core.errors import UsageError
 from prony.model.address import Address, Wire

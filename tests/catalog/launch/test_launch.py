@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from prony.catalog.launch import Seat, declared_facts, make_launch
 from prony.catalog.launch.commands import command_for_user
-from prony.catalog.launch.processes import Seat, declared_facts, make_launch
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.core.errors import UsageError

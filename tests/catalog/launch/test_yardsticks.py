@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.launch import Seat, make_launch
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model.address import Address
 from prony.model.subject import Interface, Subject

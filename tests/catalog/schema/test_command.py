@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prony.catalog.discover.sources import Program
-from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.launch import Seat, make_launch
 from prony.catalog.schema.command import (
     command_app,
     command_entry,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from prony.catalog.install.resolve import LOCKS, shared_requirements
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch import declared_facts
 from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.schema.entry import HostEntry, ProcessEntry, SystemInstall
 from prony.catalog.schema.expression import names_in_template

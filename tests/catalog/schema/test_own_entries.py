@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch import declared_facts
 from prony.catalog.schema.loader import load_catalog, load_server, skeleton, write_skeleton
 from prony.core.errors import ExitCode, HostError, UsageError
 from prony.model.subject import Interface, Subject

@@ -16,15 +16,15 @@ from prony.core.metrics import METRICS
 from prony.engine.registry import ENGINES
 from prony.figures.claim_needs import Cpus, is_claimed, planned, unmet
 from prony.figures.trial_metrics import has_roles
-from prony.model.claims import ClaimKind
+from prony.model.plan import ClaimKind
 from prony.model.sandbox import SandboxChoice
 from prony.model.workload import CountStop, DurationStop
 from prony.plan.build import PlanOptions, make_plan
 from prony.plan.document import Generator
 from prony.plan.factors import grid_words, without_levels
+from prony.study.admission import to_leave_out
 from prony.study.extent import extent_of
-from prony.study.generators import to_leave_out
-from prony.study.study_plan import checks_of_source, plan_of_source, read_source
+from prony.study.task import checks_of_source, plan_of_source, read_source
 
 SECOND = 1_000_000_000
 # Published experiments; the others are Prony's own.

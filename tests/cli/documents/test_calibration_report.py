@@ -9,7 +9,7 @@ from rich.console import Console
 from prony.cli.documents.calibration import calibration_document, change_words, host_document, summary
 from prony.model.facts import Fingerprint
 from prony.report.formats.terminal import TerminalReporter
-from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
+from prony.study.calibration import Calibration, Change, Holding, PartFigure, PartResult
 
 MONITORS = Change(
     *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown")

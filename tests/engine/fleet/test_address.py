@@ -3,7 +3,7 @@
 import pytest
 
 from prony.core.errors import UsageError
-from prony.engine.fleet.address import Fleet, fleet_of
+from prony.engine.fleet import Fleet, fleet_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from prony.core.errors import HostError, UsageError
-from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.sandbox import certificates

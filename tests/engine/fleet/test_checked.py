@@ -8,7 +8,7 @@ import pytest
 from prony.core.errors import EngineError
 from prony.core.version import prony_version
 from prony.engine.answers import MachineFacts
-from prony.engine.fleet.address import Fleet
+from prony.engine.fleet import Fleet
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.generator import OnLoss
 from prony.model.facts import Fingerprint

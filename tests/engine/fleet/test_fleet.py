@@ -17,7 +17,7 @@ from prony._engine import ReferenceServer
 from prony.core.errors import EngineError, HostError
 from prony.core.units import SECOND_NS
 from prony.core.version import own_command
-from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine

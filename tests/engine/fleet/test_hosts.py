@@ -5,9 +5,8 @@ import shlex
 import pytest
 
 from prony.core.errors import UsageError
-from prony.engine.fleet.address import fleet_of
-from prony.engine.fleet.hosts import Host, read_hosts
-from prony.engine.fleet.workers import ssh_command
+from prony.engine.fleet import fleet_of
+from prony.engine.fleet.hosts import Host, read_hosts, ssh_command
 
 PLAIN = """\
 listen = "192.0.2.1"

@@ -10,11 +10,11 @@ import pytest
 from prony.core.errors import EngineError
 from prony.engine.fleet.certificates import certificates_of_days
 from prony.engine.fleet.cluster import _distributed, _reach, _security, _undisturbed
-from prony.engine.fleet.workers import here_command, started, wait_for
+from prony.engine.fleet.hosts import here_command, started, wait_for
 
 
 def test_who_does_not_start_in_time_is_named(monkeypatch):
-    monkeypatch.setattr("prony.engine.fleet.workers._START_S", 0.1)
+    monkeypatch.setattr("prony.engine.fleet.hosts._START_S", 0.1)
     with (
         started("far-1", ["sleep", "60"]) as one,
         started("far-2", ["sleep", "60"]) as two,

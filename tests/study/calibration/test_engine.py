@@ -9,7 +9,7 @@ import pytest
 from prony.model.facts import Fitness
 from prony.model.sandbox import Placement
 from prony.study.calibration.bench import QUICK
-from prony.study.calibration.parts.engine import (
+from prony.study.calibration.engine import (
     CONNECTIONS,
     Seen,
     delays_ns,
@@ -64,7 +64,7 @@ def test_the_truth_is_exponential_and_the_same_each_time():
 
 
 def test_a_calibration_measures_every_figure_against_a_real_server(monkeypatch):
-    monkeypatch.setattr("prony.study.calibration.parts.engine._RATE_WINDOW_NS", 300_000_000)
+    monkeypatch.setattr("prony.study.calibration.engine._RATE_WINDOW_NS", 300_000_000)
     cpus = tuple(os.sched_getaffinity(0))
     bench = SimpleNamespace(placement=Placement(cpus, cpus, shared=True), effort=BRIEF)
     part = judge_engine(bench, SimpleNamespace(notice=lambda text: None), 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prony.core.errors import HostError
 from prony.model.facts import Fitness, GeneratorFitness
-from prony.study.calibration.result import (
+from prony.study.calibration import (
     Calibration,
     Change,
     Holding,

@@ -12,7 +12,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.figures.statistics.compare import Verdict
 from prony.model.trial import Failed, Fault, FaultKind, Invalid, Ok
-from prony.study.calibration.parts.overheads import (
+from prony.study.calibration.overheads import (
     METRICS,
     contrasts,
     figures_of,

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import prony.study.calibration.parts.sampler as sampling
+import prony.study.calibration.overheads as sampling
 from commands import eventually
 from prony.core.errors import HostError
 from prony.model.sandbox import Placement
 from prony.study.calibration.bench import QUICK
-from prony.study.calibration.parts import PARTS, try_limits
-from prony.study.calibration.parts.sampler import sample_costs, time_sampler, with_interval
+from prony.study.calibration.overheads import sample_costs, time_sampler, with_interval
+from prony.study.calibration.run import try_limits
 
 EVERYWHERE = Placement(tuple(os.sched_getaffinity(0)), tuple(os.sched_getaffinity(0)), shared=True)
 
@@ -86,13 +86,6 @@ def test_without_control_groups_every_limit_is_told_with_the_reason(bench):
     found = try_limits(bench, Listener(), 1).holdings
     assert {one.name for one in found} == {"cpus", "cpu_quota", "memory", "pids"}
     assert all(one.holding != "enforced" and one.reason == "no cgroups are mounted" for one in found)
-
-
-def test_every_part_is_listed():
-    import prony.study.calibration.parts as parts
-
-    modules = {path.stem for path in Path(parts.__file__).parent.glob("*.py")} - {"__init__"}
-    assert modules <= set(PARTS)
 
 
 def test_processes_that_cannot_be_had_are_told_and_the_other_parts_are_kept(bench, monkeypatch):

@@ -15,7 +15,7 @@ from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstal
 from prony.core.errors import explained
 from prony.core.trees import remove_tree, sizes
 from prony.core.users import RunAs, resolve_user
-from prony.model.availability import INSTALLABLE, READY, Availability
+from prony.model.subject import INSTALLABLE, READY, Availability
 
 # How many programs to ask for their version at a time: each takes a tenth of a second.
 _AT_ONCE = 4

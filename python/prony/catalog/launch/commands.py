@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.catalog.launch.processes import (
+from prony.catalog.launch import (
     Seat,
     Values,
     arguments,

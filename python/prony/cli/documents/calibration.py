@@ -26,7 +26,7 @@ from prony.report.document import (
 from prony.report.forms import count, duration, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, each_of, joined, pointer, text
 from prony.report.words import machine_words
-from prony.study.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
+from prony.study.calibration import Calibration, Change, Holding, PartFigure, PartResult, to_json
 
 _MISSING = "—"
 _FORMS = {"duration": duration, "rate": format_rate}

@@ -22,9 +22,8 @@ from prony.catalog.schema.settings import all_settings, holds
 from prony.core.users import resolve_user
 from prony.figures.account import RequestClass
 from prony.model.address import Wire
-from prony.model.availability import Availability, AvailabilityKind
 from prony.model.json_codec import Json
-from prony.model.subject import Interface
+from prony.model.subject import Availability, AvailabilityKind, Interface
 from prony.report.document import (
     Block,
     Column,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prony.core.errors import HostError, UsageError
-from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT
+from prony.engine.fleet import CERTIFICATE, KEY, ROOT
 from prony.sandbox.certificates import Certified, certify_fleet, fleet_fault
 
 

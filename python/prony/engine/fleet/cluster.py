@@ -31,12 +31,20 @@ from prony.core.errors import EngineError, HostError, PronyError
 from prony.core.temporary import temporary_folder
 from prony.engine.answers import MachineFacts, read_facts
 from prony.engine.child import cancel_at_end_of_stdin, take_seat
-from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
+from prony.engine.fleet import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days, check_certificates
 from prony.engine.fleet.clocks import Probe
-from prony.engine.fleet.hosts import Hosts, reached_address
+from prony.engine.fleet.hosts import (
+    Hosts,
+    StartedWorker,
+    here_command,
+    kill,
+    reached_address,
+    ssh_command,
+    started,
+    wait_for,
+)
 from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
-from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
 from prony.model.json_codec import Json
 from prony.sandbox import linux
 

@@ -33,7 +33,7 @@ from prony.core.version import prony_version
 from prony.engine.answers import PHASES, MachineFacts, event_in, progress_in, read_answer, text_of
 from prony.engine.child import cancel_at_end_of_stdin, run_cancellable, say_event, take_seat
 from prony.engine.child_process import SPARE_NS
-from prony.engine.fleet.address import Fleet, decode_fleet
+from prony.engine.fleet import Fleet, decode_fleet
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
 from prony.engine.fleet.cluster import Cluster, Submission, opened, summoned
 from prony.engine.fleet.member import Liveness

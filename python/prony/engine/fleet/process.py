@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from prony.core.errors import EngineError
 from prony.core.units import SECOND_NS
 from prony.engine.child_process import SPARE_NS, Child
-from prony.engine.fleet.address import Fleet, encode_fleet
+from prony.engine.fleet import Fleet, encode_fleet
 from prony.engine.generator import OnEvent, recording_of
 from prony.model.address import Address
 from prony.model.json_codec import Json

@@ -12,7 +12,7 @@ from prony.figures.claims import VersionChange
 from prony.figures.missing import Missing
 from prony.figures.statistics.compare import Terms
 from prony.figures.summary import means
-from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Claim, ClaimKind
 from prony.reading.checks import Beside
 from prony.reading.groups import Group
 from prony.reading.study import StudyResults

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from prony.core.metrics import PERCENTILES
 from prony.core.units import Scale, duration_scale
 from prony.figures.summary import CellSummary, Estimate, means
-from prony.reading.groups import Group
-from prony.reading.paths import (
+from prony.reading.cells import (
     CellPart,
     CellStatus,
     OtherPaths,
@@ -17,6 +16,7 @@ from prony.reading.paths import (
     other_paths,
     shown_paths,
 )
+from prony.reading.groups import Group
 from prony.reading.study import StudyResults
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import percent

@@ -1,8 +1,14 @@
-"""Calibrates this machine: opens the bench, runs every part, and returns what was found."""
+"""Calibrates this machine: opens the bench, runs every part, and returns what was found.
+
+Each part is a function of the bench: another question is another one in `PARTS`.
+
+>>> list(PARTS)
+['overheads', 'sampler', 'limits', 'engine']
+"""
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from prony.catalog.schema.loader import load_catalog
@@ -17,14 +23,16 @@ from prony.machine.fingerprint import fingerprint
 from prony.machine.preflight import Demand, preflight
 from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.report.words import machine_words
+from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
+from prony.study.calibration import Calibration, Holding, PartResult
 from prony.study.calibration.bench import USUAL, CalibrationBench, Effort, open_bench
-from prony.study.calibration.parts import PARTS
-from prony.study.calibration.result import Calibration, PartResult
+from prony.study.calibration.engine import judge_engine
+from prony.study.calibration.overheads import measure_overheads, time_sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +100,26 @@ def _groups() -> Iterator[tuple[Groups | None, str]]:
             yield None, error.message
         else:
             yield found, ""
+
+
+def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
+    """Return how far each limit of a control group holds on this machine, and the evidence: each is set
+    and then exceeded on purpose.
+    """
+    del seed
+    listener.notice("testing each limit of a control group")
+    groups = bench.bench.groups
+    states = probe_limits(groups.tree) if groups else states_without(bench.no_groups)
+    return PartResult(
+        "Which limits hold",
+        holdings=tuple(Holding(name, state.holding, state.reason) for name, state in states.items()),
+    )
+
+
+PARTS: Mapping[str, Callable[[CalibrationBench, StudyListener, int], PartResult]] = {
+    "overheads": measure_overheads,
+    "sampler": time_sampler,
+    "limits": try_limits,
+    "engine": judge_engine,
+}
+"""Name to function; its arguments are the bench, the listener and the seed of the random order."""

@@ -20,7 +20,7 @@ from prony.core.errors import UsageError
 from prony.core.metrics import METRICS
 from prony.core.units import MIB
 from prony.figures.trial_metrics import has_roles
-from prony.model.claims import Original
+from prony.model.plan import Original
 from prony.plan.document import StudyDocument
 
 FOLDER = DATA / "studies"

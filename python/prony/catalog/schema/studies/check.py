@@ -16,8 +16,7 @@ from prony.core.metrics import METRICS
 from prony.core.sysctl import why_not
 from prony.figures.account import ClassKind, classes, ending_named
 from prony.figures.trial_metrics import has_roles
-from prony.model.claims import TOLERANT, ClaimKind
-from prony.model.plan import Cell
+from prony.model.plan import TOLERANT, Cell, ClaimKind
 from prony.model.subject import YOURS, App, Interface, Subject, is_named
 from prony.model.workload import EngineChoice, Mix, MixPath, RequestFile, RequestOrder, Workload
 from prony.plan.document import (

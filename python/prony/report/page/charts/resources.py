@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.core.metrics import METRICS
 from prony.core.units import MIB, Scale
-from prony.diagnosis.thread_time import ThreadState
+from prony.diagnosis.time_spent import ThreadState
 from prony.figures.summary import CellSummary, Estimate, means
 from prony.model.json_codec import Json
 from prony.model.observation import Phase
