@@ -9,6 +9,7 @@ from prony.cli.tune_search import (
     Today,
     how_to_start,
     said_of_kept_connections,
+    said_of_numbers,
     said_of_threads,
     variables_beside,
 )
@@ -95,6 +96,18 @@ def started(search):
         ((*SHOP, "--json", "nowhere/deep"), "cannot write `nowhere/deep`"),
         ((*SHOP, "--try", "threads"), "`--try threads`: expected a setting of a server"),
         ((*SHOP, "--try", "nginx.workers=4"), "no server here is `nginx`; expected one of gunicorn"),
+        (
+            (*SHOP, "--current", "gunicorn -w 4 shop:app", "--try", "granian.workers=2"),
+            "the app is served by `gunicorn` today; expected a setting of that",
+        ),
+        (
+            (*SHOP, "--current", "gunicorn shop:app", "--servers", "granian", "--try", "granian.workers=2"),
+            "hint: --servers granian without --try compares both servers; --no-current --servers granian",
+        ),
+        (
+            (*SHOP, "--servers", "waitress", "--hold", "workers"),
+            "`--hold workers`: no number of workers can be turned on waitress",
+        ),
         (
             (*SHOP, "--try", "gunicorn.spokes=4"),
             "`gunicorn` has no setting `spokes`; expected one of workers",
@@ -235,15 +248,79 @@ def test_the_variables_of_todays_source_are_the_apps(tune, searches, folder):
         ("uwsgi --http :80 -w shop:app", "UWSGI_PROCESSES=4 UWSGI_THREADS=2", Candidate("uwsgi", 4, 2)),
         ("granian --interface wsgi shop:app", "GRANIAN_WORKERS=3", Candidate("granian", 3)),
         ("gunicorn -w 2 shop:app", "WEB_CONCURRENCY=5", Candidate("gunicorn", 2, 1)),
+        ("gunicorn shop:app", "WEB_CONCURRENCY=5", Candidate("gunicorn", 5, 1)),
+        ("gunicorn -c g.py shop:app", "WEB_CONCURRENCY=5", Candidate("gunicorn", 3, 1)),
     ],
 )
-def test_variables_that_a_server_reads_are_its_numbers_and_no_candidate_has_them(
-    tune, searches, folder, command, variables, found
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_variables_that_a_server_reads_are_its_numbers_and_no_candidate_has_its_own(
+    tune, searches, folder, command, variables, found, is_typed
 ):
-    (folder / "Dockerfile").write_text(f"FROM python\nENV {variables} KEPT=1\nCMD {command}")
-    done = tune(*SHOP)
+    (folder / "g.py").write_text("workers = 3\n")
+    given = "" if is_typed else f"ENV {variables} KEPT=1\n"
+    (folder / "Dockerfile").write_text(f"FROM python\n{given}CMD {command}")
+    typed = [word for one in f"{variables} KEPT=1".split() for word in ("--env", one)]
+    done = tune(*SHOP, *(typed if is_typed else ()))
     assert [one.wish.incumbent for one in searches] == [found], done.err
-    assert dict(searches[0].template.plan.cells[0].subject.app.environment) == {"KEPT": "1"}
+    # What a configuration may read too stays: options win over it.
+    shared = {"WEB_CONCURRENCY": "5"} if "WEB_" in variables else {}
+    assert dict(searches[0].template.plan.cells[0].subject.app.environment) == {"KEPT": "1", **shared}
+
+
+def test_a_variable_that_says_the_numbers_of_today_is_named_beside_other_ones(tune, searches):
+    tune(*SHOP, "--env", "WEB_CONCURRENCY=4", "--current", "gunicorn shop:app")
+    tune(*SHOP, "--env", "WEB_CONCURRENCY=4", "--current", "gunicorn -w 2 shop:app")
+    by_variable, by_option = searches
+    assert said_of_numbers(by_variable.today, answer(by_variable, 2, 8)) == [
+        "Today WEB_CONCURRENCY says how many: change that, or type the options above, which win over it."
+    ]
+    kept = replace(answer(by_variable, 2, 8), advice=Move.KEEP)
+    assert said_of_numbers(by_variable.today, kept) == []
+    assert said_of_numbers(by_option.today, answer(by_option, 2, 8)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said_so"),
+    [
+        (
+            "supervisord.conf",
+            "[program:shop]\ncommand=gunicorn -w 2 shop:app\nnumprocs = 4 ; four\n",
+            "`numprocs=4`",
+        ),
+        (
+            "compose.yaml",
+            "services: {web: {build: ., command: gunicorn -w 2 shop:app, deploy: {replicas: 3}}}",
+            "`deploy.replicas: 3`",
+        ),
+        (
+            "compose.yaml",
+            "services: {web: {build: ., command: gunicorn -w 2 shop:app, scale: 2}}",
+            "`scale: 2`",
+        ),
+    ],
+)
+def test_copies_of_a_command_are_named_as_what_is_not_measured(tune, searches, folder, name, text, said_so):
+    (folder / ("deploy" if name.endswith(".conf") else ".")).mkdir(exist_ok=True)
+    (folder / ("deploy" if name.endswith(".conf") else ".") / name).write_text(text)
+    done = tune(*SHOP)
+    assert [one.today.origin for one in searches] == [f"yours without {said_so}"], done.err
+    assert searches[0].wish.incumbent == Candidate("gunicorn", 2, 1)
+    assert f"{said_so}, of which one is started" in done.err
+
+
+def test_the_keep_alive_of_a_configuration_is_that_of_all_settings(tune, searches, folder):
+    (folder / "gunicorn.conf.py").write_text("keepalive = 75\nreuse_port = False\ntimeout = 90\n")
+    tune(*SHOP)
+    found = started(searches[0])
+    assert "--keep-alive 75" in found
+    assert "--timeout 90" in found
+    assert "--reuse-port" not in found
+
+
+def test_a_server_without_the_number_that_is_held_is_named(tune, searches):
+    done = tune(*SHOP, "--servers", "gunicorn,waitress", "--hold", "workers")
+    said_so = "No number of workers can be turned on waitress: --hold workers holds none there."
+    assert said_so in searches[0].remarks, done.err
 
 
 def test_what_uwsgi_fills_in_and_an_address_has_is_not_missed(tune, searches, folder):

@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from html import unescape
 
+import pytest
+
 from prony.catalog.discover.recipes import recipe_of
 from prony.model.facts import FoundRate
 from prony.model.json_codec import decode
@@ -65,6 +67,18 @@ def test_no_gain_says_to_keep_what_there_is_and_how_the_best_other_compares():
     assert "No gain shown: keep gunicorn, 1 worker, 1 thread (its default)." in words
     assert "The best other, gunicorn, 2 workers, 8 threads: requests/s" in words
     assert "It carries 100/s" in words
+
+
+@pytest.mark.parametrize(("metric", "change"), [("ok_per_s", "requests/s +0.5 %"), ("pss_end", "-0.5 %")])
+def test_a_gain_that_is_too_little_to_change_a_command_for_is_said_as_that(metric, change):
+    wish = replace(WISH, metric=metric, higher_is_better=metric == "ok_per_s")
+    words = said(answer([0.005, 0.006, 0.004, 0.005, 0.006], Move.KEEP), wish)
+    assert (
+        "Less than 2 % of gain is shown, too little to change a command for: keep gunicorn, 1 worker, 1 "
+        "thread (its default). The best other, gunicorn, 2 workers, 8 threads: " in words
+    )
+    assert f"{change} (95 % interval " in words
+    assert "No gain shown" in said(answer([0.005, -0.006, 0.004], Move.KEEP), wish)
 
 
 def test_a_gain_that_may_not_be_used_says_why_and_memory_is_no_condition_of_the_highest_rate():

@@ -7,14 +7,18 @@ import pytest
 
 from benches import bench
 from prony.figures.objective import parse_objective
+from prony.figures.statistics.effects import paired, student_t
 from prony.tune.race import (
+    LEAST_GAIN,
     Move,
     StageName,
     TuneWish,
     best_first,
     broken,
     costs_of,
+    gain_of,
     least_trials,
+    log_ratios_by_block,
     race,
     survivors,
 )
@@ -266,6 +270,54 @@ def test_a_better_one_that_may_not_be_used_says_what_it_breaks():
     answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
     assert answer.advice is Move.KEEP
     assert answer.unfit == ("p99 < 50ms",)
+
+
+@pytest.mark.parametrize(("metric", "better"), [("ok_per_s", 1.01), ("pss_end", 0.99)])
+def test_a_gain_below_two_per_cent_changes_no_command(metric, better):
+    usual = {"ok_per_s": 100.0, "pss_end": 5e7}
+
+    def of(name):
+        return lambda one: usual[name] * (better if name == metric and one != DEFAULT else 1)
+
+    figures = noisy(of("ok_per_s"), noise=0.001, pss_end=of("pss_end"))
+    answer, _ = walked(wish(metric=metric, higher_is_better=metric == "ok_per_s"), figures)
+    assert 0 < answer.gain.low < answer.gain.high < LEAST_GAIN
+    assert answer.advice is Move.KEEP
+
+
+def test_the_second_challenger_has_an_interval_that_allows_for_the_first():
+    steady, fast = noisy(lambda one: 100.0 * min(one.workers, 4)), []
+
+    def figures(one, stage, block):
+        p99 = 30e6
+        if stage.name is StageName.CONFIRMATION and one != DEFAULT:
+            fast.extend([] if fast else [one])
+            p99 = 90e6 if one == fast[0] else 30e6
+        return {**steady(one, stage, block), "service_all_p99": p99 + block % 3 * 1e6}
+
+    answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
+    assert answer.advice is Move.CHANGE
+    assert answer.challenger != fast[0]
+    base, own = (answer.fresh[one] for one in (DEFAULT, answer.challenger))
+    ratios = log_ratios_by_block("ok_per_s", base, own, is_higher=True)
+    assert answer.gain == gain_of(ratios, 2)
+    assert answer.gain.low < gain_of(ratios).low
+
+
+def test_the_interval_of_whichever_challenger_is_answered_holds_as_often_as_it_says():
+    # Who is lucky in one figure is so in the other, and four of five are refused.
+    random, refused, of = Random(5), student_t(0.8, 4), 6000
+
+    def missed():
+        for number in (1, 2, 3):
+            ratios = [random.gauss(0, 0.05) for _ in range(5)]
+            effect = paired(ratios, widening=1.0)
+            if number == 3 or effect.centre / effect.error > refused:
+                gain = gain_of(ratios, number)
+                return not gain.low <= 0 <= gain.high
+        return False
+
+    assert sum(missed() for _ in range(of)) / of == pytest.approx(0.0457, abs=0.009)
 
 
 def test_what_costs_least_must_carry_about_as_much():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prony.model.plan import Cell, Plan
-    from prony.report.tune import TryReading
+    from prony.report.tune import TryReading, Worsened
     from prony.study import Study
     from prony.tune.race import Figures
 
@@ -126,11 +126,10 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
     is_higher = METRICS[metric].better is Better.HIGHER
     cells = {one.cell.id: figures_by_block(one) for one in reading.cells}
     nothing: dict[int, Figures] = {}
-    gain = gain_of(
-        log_ratios_by_block(metric, cells.get(0, nothing), cells.get(1, nothing), is_higher=is_higher)
-    )
+    both = (cells.get(0, nothing), cells.get(1, nothing))
+    gain = gain_of(log_ratios_by_block(metric, *both, is_higher=is_higher))
     before, after = (next(iter(one.subject.levels.values())) for one in reading.plan.cells[:2])
-    lost = lost_after(*(cells.get(k, nothing) for k in (0, 1)))
+    lost = lost_after(*both)
     verdict = TryVerdict.REFUTED if lost is not None else try_verdict(gain)
     return TryReading(
         subject=attempt.cell.subject.name,
@@ -143,6 +142,7 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
         change=change_of_gain(gain, is_higher=is_higher) if gain else None,
         pairs=gain.blocks if gain else 0,
         lost=lost,
+        worse=worsened(metric, *both),
         following=_more(attempt) if verdict is TryVerdict.OPEN else "",
     )
 
@@ -158,6 +158,25 @@ def lost_after(before: "Mapping[int, Figures]", after: "Mapping[int, Figures]") 
         for blocks in (before, after)
     )
     return its if its > max(own, QUALIFIED_ERROR_RATIO) else None
+
+
+def worsened(
+    metric: str, before: "Mapping[int, Figures]", after: "Mapping[int, Figures]"
+) -> "tuple[Worsened, ...]":
+    """Return what besides the objective ``metric`` is shown to be worse after the change, by what would be a
+    gain: the throughput, the highest percentile of the latency that all trials have, and the memory.
+    """
+    from prony.report.tune import Worsened
+    from prony.tune.race import LEAST_GAIN, gain_of, log_ratios_by_block
+    from prony.tune.reading import change_of_gain, latency_metric
+
+    found = []
+    for one in ("ok_per_s", latency_metric((before, after)), "pss_end"):
+        is_cost = one != "ok_per_s"
+        loss = gain_of(log_ratios_by_block(one, before, after, is_higher=is_cost))
+        if one != metric and loss and loss.low is not None and loss.low >= LEAST_GAIN:
+            found.append(Worsened(one, change_of_gain(loss, is_higher=is_cost)))
+    return tuple(found)
 
 
 def _more(attempt: Attempt) -> str:

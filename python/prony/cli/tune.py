@@ -29,13 +29,13 @@ from prony.cli.run_options import (
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
 from prony.cli.trying import Attempt, pairs_option, run_attempt
-from prony.cli.tune_search import DURATION, FOR_TRIALS, Today, TuneSearch, room, today_of
+from prony.cli.tune_search import DURATION, FOR_TRIALS, Today, TuneSearch, is_turned, room, today_of
 from prony.cli.variables import refuse_masked, variables
 from prony.core.errors import UsageError
 from prony.core.units import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from prony.catalog.schema.loader import Catalog
     from prony.figures.objective import Condition
@@ -190,14 +190,24 @@ def _attempt(template: "Study", wanted: TuneOptions, current: Today) -> int:
     key, sign, value = rest.partition("=")
     if not (dot and sign and key and value):
         raise UsageError(f"`--try {typed}`: expected a setting of a server, such as gunicorn.threads=8")
+    today = current.server
+    if today and server in template.catalog.servers and server != today:
+        raise UsageError(
+            f"`--try {typed}`: the app is served by `{today}` today; expected a setting of that",
+            hint=f"--servers {server} without --try compares both servers; --no-current --servers {server} "
+            f"tries it against the defaults of {server}",
+        )
     cell = next((one for one in template.plan.cells if one.subject.server == server), None)
     if cell is None:
         names = ", ".join(one.server for one in template.plan.subjects())
-        raise UsageError(f"`--try {typed}`: no server here is `{server}`; expected one of {names}")
+        raise UsageError(
+            f"`--try {typed}`: no server here is `{server}`; expected one of {names}",
+            hint="--servers NAME names another",
+        )
     cpus = cpus_of(template.plan)[cell.subject.name]
     knobs = knobs_of(cell.subject, template.catalog, cpus)
-    today = knobs.settings(_incumbent((knobs,), current.candidate))
-    cell = replace(cell, subject=replace(cell.subject, settings={**cell.subject.settings, **today}))
+    before = knobs.settings(_incumbent((knobs,), current.candidate))
+    cell = replace(cell, subject=replace(cell.subject, settings={**cell.subject.settings, **before}))
     attempt = Attempt(cell, key, value, _METRICS[wanted.objective], wanted.pairs)
     return run_attempt(template, attempt, wanted.out, wanted.json_to)
 
@@ -219,6 +229,7 @@ def _search(
     plan, counts = template.plan, cpus_of(template.plan)
     knobs = tuple(knobs_of(one, template.catalog, counts[one.name]) for one in plan.subjects())
     incumbent = _incumbent(knobs, today.candidate)
+    free = _not_held(wanted.hold or (), knobs)
     knobs = tuple(one.holding(wanted.hold or (), incumbent) for one in knobs)
     if not any(one.workers or one.threads for one in knobs):
         names = ", ".join(one.server for one in knobs)
@@ -251,12 +262,32 @@ def _search(
         today=today,
         budget_s=budget_s,
         trial_s=each_s,
-        remarks=_before(knobs, wanted.database_connections),
+        remarks=(*free, *_before(knobs, wanted.database_connections)),
         load=StageLoad(),
         has_length=load.duration is not None,
         has_connections=load.connections is not None or load.rate is not None,
         json_to=wanted.json_to,
     )
+
+
+def _not_held(held: "Sequence[Number]", knobs: "tuple[Knobs, ...]") -> list[str]:
+    """Return which servers have no number that could be left as it is, in words.
+
+    *Errors*: UsageError for a number that none of them has.
+    """
+    found = []
+    for number in held:
+        lacking = [one.server for one in knobs if not getattr(one, number)]
+        if len(lacking) == len(knobs):
+            raise UsageError(
+                f"`--hold {number}`: no number of {number} can be turned on {', '.join(lacking)}",
+                hint="leave it out",
+            )
+        if lacking:
+            names = ", ".join(lacking)
+            found.append(f"No number of {number} can be turned on {names}: --hold {number} holds none there.")
+            say(found[-1])
+    return found
 
 
 def _machine(sandbox: "SandboxChoice", cpus: int, connections: int | None) -> "Machine":
@@ -418,7 +449,9 @@ def _today(own: AppOptions, found: Found, known: "Catalog") -> Today:
 
 def _variables(own: AppOptions, today: Today) -> list[str]:
     """Return the app's variables: what is typed, and what the source of today's command sets besides."""
-    return [*today.variables(variables(own.env or (), own.env_file)), *(own.env or ())]
+    typed = variables(own.env or (), own.env_file)
+    kept = [text for text in own.env or () if not is_turned(text.partition("=")[0])]
+    return [*today.variables(typed), *kept]
 
 
 def _servers(own: AppOptions, today: Today) -> str | None:

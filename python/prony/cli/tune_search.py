@@ -71,14 +71,19 @@ class Today:
 
     def variables(self, typed: Container[str]) -> list[str]:
         """Return the variables of its source as `--env` takes them, without those that were typed."""
-        from prony.catalog.discover.servers import SERVERS
-
         said = self.current.environment if self.current else {}
-        # Prony turns these, and uWSGI would read them after its command.
-        numbers = {name for server in SERVERS.values() for name in server.variables}
         return [
-            f"{name}={value}" for name, value in said.items() if name not in typed and name not in numbers
+            f"{name}={value}" for name, value in said.items() if name not in typed and not is_turned(name)
         ]
+
+
+def is_turned(variable: str) -> bool:
+    """Return whether a variable says a number of a server, and nothing else: that is turned. What else reads
+    WEB_CONCURRENCY, such as a configuration, may not start without; the options of a setting win over it.
+    """
+    from prony.catalog.discover.servers import SERVERS
+
+    return variable != "WEB_CONCURRENCY" and any(variable in one.variables for one in SERVERS.values())
 
 
 def today_of(current: "Current | None", typed: str | None, known: "Catalog") -> Today:
@@ -341,6 +346,7 @@ class TuneSearch:
                 *_unmeasured(answer, self.wish),
                 *_of_generator(reading),
                 *variables_beside(self.today, forms),
+                *said_of_numbers(self.today, answer),
                 *_of_processes(answer),
                 *said_of_threads(answer),
                 *said_of_kept_connections(self, answer),
@@ -405,6 +411,16 @@ def variables_beside(today: "Today", forms: "Mapping[str, str]") -> list[str]:
     if current is None or not missing:
         return []
     return [f"The app had {missing} as in {current.source}; no form above repeats them."]
+
+
+def said_of_numbers(today: "Today", answer: "Recommendation") -> list[str]:
+    """Return which variables say the numbers of today, where other ones are advised for the same server."""
+    current, chosen = today.said, answer.chosen
+    is_same = chosen is not None and chosen != answer.incumbent and chosen.server == today.server
+    if current is None or not is_same or not current.by_variable:
+        return []
+    names = " and ".join(sorted(current.by_variable.values()))
+    return [f"Today {names} says how many: change that, or type the options above, which win over it."]
 
 
 def _named(subject: "Subject") -> str:

@@ -4,7 +4,7 @@ Pure: the only place that has these words.
 
 >>> try_verdict(Gain(8, 0.10, 0.08, 0.12))
 <TryVerdict.CONFIRMED: 'confirmed'>
->>> try_verdict(Gain(8, 0.02, -0.05, 0.10))
+>>> try_verdict(Gain(8, 0.06, 0.01, 0.11))
 <TryVerdict.OPEN: 'cannot tell'>
 """
 
@@ -36,7 +36,7 @@ from prony.report.forms import (
     signed_percent,
 )
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, each_of, joined, pointer, text
-from prony.tune.race import Gain, Move
+from prony.tune.race import LEAST_GAIN, Gain, Move
 from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
 
 _MOST_ROWS = 6
@@ -85,10 +85,21 @@ def _advice(found: TuneReading) -> Text:
         case Move.CHANGE:
             return text("Use {}. Over {}: {}.{}", challenger, of, gain, broken)
         case Move.KEEP:
-            lead = "No gain that may be used: keep {}.{}{}" if found.unfit else "No gain shown: keep {}.{}{}"
-            return text(lead, of, broken, other)
+            return text("{}: keep {}.{}{}", _why_kept(found), of, broken, other)
         case Move.NOTHING:
             return text("Nothing that was tried is shown to meet all of it.{}{}", broken, other)
+
+
+def _why_kept(found: TuneReading) -> Text:
+    if found.unfit:
+        return text("No gain that may be used")
+    better = 1 if found.higher_is_better else -1
+    if found.gain and found.gain.ends and min(better * end for end in found.gain.ends) > 0:
+        return text("Less than {} of gain is shown, too little to change a command for", _LEAST)
+    return text("No gain shown")
+
+
+_LEAST = Name(f"{LEAST_GAIN:.0%}".replace("%", " %"))
 
 
 def _named(found: TuneReading, name: str) -> Text:
@@ -99,14 +110,18 @@ def gain_words(change: RatioChange | None, metric: str, at: str, pairs: Figure) 
     """Return by how much an objective differs, and how that is known. ``at``: where the JSON has it."""
     if change is None:
         return text("one of the two has no trial that counts")
-    fresh = counted(pairs, "fresh pair")
+    said = _change_words(objective(metric), change, at)
+    return text("{}, in {} of trials", said, counted(pairs, "fresh pair"))
+
+
+def _change_words(what: Part, change: RatioChange, at: str) -> Text:
     form = _times if max(map(abs, (change.value, *change.ends))) > 1 else signed_percent
     value, *ends = (
         Figure(one, form, at + pointer(name))
         for name, one in zip(("value", "low", "high"), (change.value, *change.ends), strict=False)
     )
     within = text(" ({} interval {} to {})", Name("95 %"), *ends) if ends else EMPTY
-    return text("{} {}{}, in {} of trials", objective(metric), value, within, fresh)
+    return text("{} {}{}", what, value, within)
 
 
 def _times(change: float) -> str:
@@ -177,7 +192,7 @@ def _mean(value: float, form: Form, at: str, name: str) -> Figure:
 
 
 def _latency_name(found: TuneReading) -> Name:
-    return Name(found.latency_metric.rpartition("_")[2])
+    return _figure_name(found.latency_metric)
 
 
 # --- tables -----------------------------------------------------------------------------------------------
@@ -267,15 +282,15 @@ def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
 # --- one setting tried ------------------------------------------------------------------------------------
 
 
-# A gain of less changes nobody's mind.
-_LEAST = 0.05
+# A gain of less is not looked for any longer.
+_NOTHING = 0.05
 
 
 class TryVerdict(StrEnum):
     """What fresh blocks say of a setting."""
 
     CONFIRMED = "confirmed"
-    """It is better: the whole interval."""
+    """It is better by 2 % or more: the whole interval."""
     REFUTED = "not confirmed"
     """It gains less than 5 %: the whole interval."""
     OPEN = "cannot tell"
@@ -286,9 +301,19 @@ def try_verdict(gain: Gain | None) -> TryVerdict:
     """Return what the interval of a gain says."""
     if gain is None or gain.low is None or gain.high is None:
         return TryVerdict.OPEN
-    if gain.low > 0:
+    if gain.low >= LEAST_GAIN:
         return TryVerdict.CONFIRMED
-    return TryVerdict.REFUTED if gain.high < _LEAST else TryVerdict.OPEN
+    return TryVerdict.REFUTED if gain.high < _NOTHING else TryVerdict.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Worsened:
+    """What became worse after the change, by 2 % or more: the whole interval."""
+
+    metric: str
+    """One of METRICS: of throughput, latency or memory."""
+    change: RatioChange
+    """After against before, with the 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +338,8 @@ class TryReading:
     """Of the requests after the change, the share without a valid reply, where it is more than before and
     than 0.1 %; null: it is not.
     """
+    worse: tuple[Worsened, ...]
+    """Besides the objective."""
     following: str
     """The command that may decide it; empty: it is decided."""
 
@@ -327,13 +354,25 @@ def try_document(found: TryReading) -> Document:
 def _blocks(found: TryReading) -> Iterator[Block]:
     tone = {TryVerdict.CONFIRMED: Tone.GOOD, TryVerdict.REFUTED: Tone.WARNING}.get(found.verdict, Tone.QUIET)
     yield Paragraph(_sentence(found), tone)
+    if found.worse:
+        costs = (
+            _change_words(_figure_name(one.metric), one.change, pointer("worse", k, "change"))
+            for k, one in enumerate(found.worse)
+        )
+        yield Paragraph(text("Worse after it: {}.", joined(costs, by="; ")))
     if found.following:
         yield Paragraph(text("More blocks may decide it:"))
         yield Command(found.following)
 
 
+def _figure_name(metric: str) -> Name:
+    known = {"pss_end": "memory", "ok_per_s": "requests/s"}
+    return Name(known.get(metric) or metric.rpartition("_")[2])
+
+
 def _sentence(found: TryReading) -> Text:
-    verdict = found.verdict.value
+    at_a_cost = found.worse and found.verdict is TryVerdict.CONFIRMED
+    verdict = f"{found.verdict.value}, at a cost" if at_a_cost else found.verdict.value
     turned = text(
         "{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after")
     )

@@ -189,7 +189,7 @@ class TuneReading:
 
 def tune_reading(answer: Recommendation, wish: TuneWish, about: About) -> TuneReading:
     """Return the answer as values."""
-    latency = _latency([*answer.searched.values(), *answer.fresh.values()])
+    latency = latency_metric([*answer.searched.values(), *answer.fresh.values()])
     gain = answer.gain
     return TuneReading(
         app=about.app,
@@ -218,8 +218,8 @@ def tune_reading(answer: Recommendation, wish: TuneWish, about: About) -> TuneRe
     )
 
 
-def _latency(of_all: Iterable[Mapping[int, Figures]]) -> str:
-    """Return the first latency that all trials have."""
+def latency_metric(of_all: Iterable[Mapping[int, Figures]]) -> str:
+    """Return the highest percentile of the latency that all trials have."""
     rows = [row for blocks in of_all for row in blocks.values() if "ok_per_s" in row]
     return next(
         (name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), _LATENCIES[-1]

@@ -304,6 +304,73 @@ def test_what_wins_over_a_configuration_and_over_variables_stands_above_them():
     assert made["environment"].startswith(f"{wins}WEB_CONCURRENCY=2\n")
     made = over({"Procfile": "web: gunicorn -c a.py shop:app\n", "a.py": "workers = 3\n"})
     assert made["environment"].startswith("# unless a.py says otherwise\n")
+    image = "FROM python\nENV WEB_CONCURRENCY=5\nCMD gunicorn -c a.py shop:app\n"
+    made = over({"Dockerfile": image, "a.py": "workers = 3\n"})
+    assert made["environment"].startswith("# unless a.py says otherwise\n")
+    assert over({"Dockerfile": image, "a.py": ""})["environment"].startswith("WEB_CONCURRENCY=2\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "text", "changed"),
+    [
+        (
+            "uwsgi.ini",
+            "workers",
+            "[uwsgi]\nmodule = shop:app\nworkers = 4\nharakiri = 30\n",
+            "# other lines of uwsgi.ini stay\nworkers = 2\nthreads = 8\n",
+        ),
+        (
+            "conf/uwsgi.yaml",
+            "processes",
+            "uwsgi:\n  module: shop:app\n  harakiri: 30\n",
+            "# other lines of conf/uwsgi.yaml stay\n  processes: 2\n  threads: 8\n",
+        ),
+        (
+            "a.json",
+            "processes",
+            '{"uwsgi": {"module": "shop:app", "threads": 2}}',
+            '"processes": 2,\n"threads": 8,\n',
+        ),
+        (
+            "a.xml",
+            "processes",
+            "<uwsgi><module>shop:app</module></uwsgi>",
+            "<processes>2</processes>\n<threads>8</threads>\n",
+        ),
+    ],
+)
+def test_what_has_its_numbers_in_a_file_of_uwsgis_is_told_the_lines_of_that(name, key, text, changed):
+    files = {name: text, "Procfile": f"web: uwsgi {name}\n"}
+    recipe = recipe_of(Candidate("uwsgi", 2, 8), "shop:app", "wsgi", today=found_in(files))
+    assert dict(recipe.forms("/srv/shop")) == {name: changed}
+    assert recipe.shell == f"uwsgi {name}  # with {key} = 2, threads = 8 in {name}"
+    if name.endswith((".ini", ".yaml")):
+        again = found_in({**files, name: text.replace("workers = 4\n", "") + changed})
+        assert processes_and_threads(again, KNOWN) == (2, 8)
+
+
+def test_numbers_beside_a_file_of_uwsgis_have_a_command_of_their_own():
+    files = {"a.ini": "[uwsgi]\nmodule = shop:app\n", "Procfile": "web: uwsgi --ini a.ini -p 4\n"}
+    recipe = recipe_of(Candidate("uwsgi", 2, 8), "shop:app", "wsgi", today=found_in(files))
+    assert "--processes 2 --threads 8" in recipe.shell
+    assert "Procfile" in dict(recipe.forms("/srv/shop"))
+
+
+@pytest.mark.parametrize("counted", ["$(nproc)", "$((2 * $(nproc) + 1))", '"$(nproc --all)"', "`nproc`"])
+def test_a_number_that_a_shell_counts_goes_with_its_option(counted):
+    image = f"FROM python\nCMD gunicorn -w {counted} --timeout 9 shop:app\n"
+    made = over({"Dockerfile": image})["Dockerfile"]
+    assert made == 'CMD ["gunicorn", "--workers", "2", "--threads", "8", "--timeout", "9", "shop:app"]\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "variable"), [("uvicorn", "UVICORN_WORKERS"), ("uwsgi --http :80 -w", "UWSGI_WORKERS")]
+)
+def test_the_variable_that_says_a_number_today_is_the_one_that_is_written(program, variable):
+    found = found_in({"Dockerfile": f"FROM python\nENV {variable}=3\nCMD {program} shop:app\n"})
+    assert processes_and_threads(found, KNOWN)[0] == 3
+    made = recipe_of(Candidate(found.server, 2), "shop:app", "asgi", today=found).forms("/srv/shop")
+    assert dict(made)["environment"] == f"{variable}=2\n"
 
 
 def test_what_else_stands_in_a_variable_of_options_stays_there():

@@ -81,7 +81,19 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
                 "" if laid == "." else place_of(base, laid, copies),
                 copies,
                 env_file=next(filter(read, _files_of(table)), "") if context == "." else "",
+                several=_several(table),
             )
+
+
+def _several(table: Mapping[str, object]) -> str:
+    """Return what says that a service runs in several containers; empty: it is one.
+
+    *Source*: Compose specification, Services: scale; Deploy: replicas.
+    """
+    deploy = table.get("deploy")
+    replicas = deploy.get("replicas") if isinstance(deploy, dict) else None
+    said = {"deploy.replicas": replicas, "scale": table.get("scale")}
+    return next((f"`{key}: {count}`" for key, count in said.items() if count not in (None, 0, 1)), "")
 
 
 # An address, a path that only a container has, or what Compose itself fills in; and who may use a service.

@@ -68,7 +68,7 @@ _PYTHON = re.compile(r"python[\d.]*")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 # In two levels of parentheses inside: a sum of what others print.
-_SUBSTITUTION = re.compile(r"\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
+SUBSTITUTION = re.compile(r"\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
 # *Source*: GNU coreutils, nproc; getconf(1); POSIX shell, Arithmetic Expansion.
 _COUNTING = (
     r"\s*(?:(?:shell )?nproc(?: --all)?|getconf _NPROCESSORS_ONLN)"
@@ -113,8 +113,11 @@ class Current:
     ``env_file``: one there with the variables of its source, or empty. ``address``: the variables beside
     ``HOST`` and ``PORT`` from which a program that serves by itself takes its address, with placeholders.
     ``kept``: the options in its words, by their long names, each with those words; ``lost``: those that are
-    not taken over and may change what it does, as they are written. ``program``: what starts the server,
-    where that is not its own program, such as rackup. ``is_whole``: the text is all that stands there.
+    not taken over and may change what it does, as they are written. ``by_variable``: the numbers that a
+    variable says and neither its command nor its configuration, by their options. ``file``: that of uWSGI's
+    options where the command itself says no number, and ``keys``: the names of the numbers there, by their
+    options. ``program``: what starts the server, where that is not its own program, such as rackup.
+    ``is_whole``: the text is all that stands there.
     """
 
     source: str
@@ -135,6 +138,9 @@ class Current:
     address: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
     lost: Mapping[str, str] = field(default_factory=dict)
+    by_variable: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
     program: str = ""
     is_whole: bool = True
 
@@ -299,9 +305,9 @@ def _is_here(written: Written, folder: Folder) -> bool:
 
 def _command(text: str) -> _Command | None:
     """Return the last simple command of a shell's line that starts a server or Python; None without one."""
-    substituted = _SUBSTITUTION.findall(text)
+    substituted = SUBSTITUTION.findall(text)
     # Each substitution is one word, which nothing here can know.
-    text = _SUBSTITUTION.sub(lambda match: f"${{_{substituted.index(match[0])}}}", text)
+    text = SUBSTITUTION.sub(lambda match: f"${{_{substituted.index(match[0])}}}", text)
     left = [f"`{_with_substituted(one.strip(), substituted)}`" for one in _REDIRECTION.findall(text)]
     plain = _REDIRECTION.sub(" ", text)
     lexer = shlex.shlex(re.sub(r"\\\n", " ", plain), posix=True, punctuation_chars=";&|\n")
@@ -439,6 +445,9 @@ class _Reading:
     options: dict[str, str] = field(default_factory=dict)
     taken: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
+    by_variable: dict[str, str] = field(default_factory=dict)
+    file: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
     target: str = ""
     call: str = ""
 
@@ -449,14 +458,16 @@ class _Reading:
             return None
         passed, kept_back = self._environment()
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
+        copies = {"copies": self.written.several} if self.written.several else {}
         return replace(
             found,
             root=found.root or self._root(),
+            lost={**found.lost, **copies},
             left_out=(
                 *found.left_out,
                 *self.command.left_out,
                 *self.left_out,
-                *self.written.remarks,
+                *self.written.left_out,
                 *self._not_searched(),
                 *([said] if kept_back else []),
             ),
@@ -523,6 +534,9 @@ class _Reading:
             call=self.call,
             kept=tuple(self.taken),
             lost=self.lost,
+            by_variable=self.by_variable,
+            file=self.file,
+            keys=self.keys,
             is_whole=self.written.is_whole,
         )
 
@@ -537,10 +551,11 @@ class _Reading:
             more = self.variables.get("GUNICORN_CMD_ARGS", "").split()
             for option in split_options(more, server.aliases, server.flags):
                 self.options.setdefault(option.name, option.value)
-        for name, number in server.variables.items():
-            if self.variables.get(name):
-                self.options.setdefault(number, self.variables[name])
         self._configured(server)
+        for name, number in server.variables.items():
+            if self.variables.get(name) and number not in self.options:
+                self.options[number] = self.variables[name]
+                self.by_variable[number] = name
         if server.entry == "uwsgi":
             return self._of_uwsgi()
         if server.entry in OF_PLACK.values() and self._has_psgi():
@@ -632,7 +647,9 @@ class _Reading:
                 else python_values(text, self.cpus, self.variables)
             )
             for name, value in said.items():
-                self.options.setdefault(f"--{name.replace('_', '-')}", value)
+                if value != "False":
+                    option = server.configured.get(name, f"--{name.replace('_', '-')}")
+                    self.options.setdefault(option, value)
             kept = sorted(said.keys() & AS_IT_IS)
             self.left_out += [f"`{name}` in {path}, which stays as it is there" for name in kept]
             match = _target(said.get("wsgi_app", ""))
@@ -653,11 +670,12 @@ class _Reading:
             if not path.startswith("-") and path.endswith(UWSGI_FILES):
                 start = at - 1 if not option and at and words[at - 1] in _UWSGI_NAMED else at
                 text = self.folder.read(path)
-                return (
-                    None
-                    if text is None
-                    else (*words[:start], *self._file_words(path, text), *words[at + 1 :])
-                )
+                if text is None:
+                    return None
+                before, behind = words[:start], words[at + 1 :]
+                beside = split_options((*before, *behind), server.aliases, server.flags)
+                self.file = "" if COUNTS & {one.name for one in beside} else path
+                return (*before, *self._file_words(path, text), *behind)
         return words
 
     def _file_words(self, path: str, text: str) -> Iterator[str]:
@@ -666,8 +684,10 @@ class _Reading:
         for name, value in filled_options(options, self.cpus, {*known.flags, *known.replaced, *known.app}):
             if value.lower() == "false":
                 continue
+            long = known.aliases.get(f"--{name}", f"--{name}")
+            if long in COUNTS:
+                self.keys[long] = name
             if "%" in value or "$(" in value or "@(" in value:
-                long = known.aliases.get(f"--{name}", f"--{name}")
                 long = "" if long in known.replaced else long
                 self._lose(_Option(long, value, ()), f"`{name} = {value}`", "which uWSGI fills in")
             else:

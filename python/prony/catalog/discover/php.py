@@ -46,7 +46,7 @@ def page_of_pool(folder: Folder, written: Sequence[Written]) -> tuple[str, str]:
 
 def _left_out(written: Written) -> str:
     names = ", ".join(written.environment)
-    said = (*((f"its variables {names}: --env NAME=value passes one",) if names else ()), *written.remarks)
+    said = (*((f"its variables {names}: --env NAME=value passes one",) if names else ()), *written.left_out)
     return f"; left out: {', '.join(said)}" if said else ""
 
 

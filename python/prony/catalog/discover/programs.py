@@ -85,7 +85,7 @@ def as_started_by(found: Program, written: Written) -> Program:
     passed = {name: written.value_here(value) for name, value in given.items() if _is_passed(name, value)}
     kept_back = ", ".join(f"`{name}`" for name in given if name not in passed)
     said = (f"{kept_back}: --env NAME=value passes a variable",) if kept_back else ()
-    left_out = (*found.left_out, *written.remarks, *said)
+    left_out = (*found.left_out, *written.left_out, *said)
     return replace(found, environment={**found.environment, **passed}, left_out=left_out)
 
 

@@ -103,6 +103,7 @@ class Recipe:
     ``is_deaf``: without them it listens nowhere. ``root``: the folder, in the app's, where imports begin.
     ``folder``: that of its program, as a unit names it. ``text``: today's command with other numbers, which
     stands in ``source``; empty: there is none. ``remarks``: what stands above a configuration, and variables.
+    ``file``: path and changed lines of the file that has the numbers today, where one has: the only form.
     """
 
     command: tuple[str, ...]
@@ -115,6 +116,7 @@ class Recipe:
     text: str = ""
     source: str = ""
     remarks: tuple[str, str] = ("", "")
+    file: tuple[str, str] | None = None
 
     @property
     def shell(self) -> str:
@@ -136,6 +138,9 @@ class Recipe:
 
     def forms(self, folder: str) -> Iterator[tuple[str, str]]:
         """Yield each form with its name. ``folder``: the app's."""
+        if self.file:
+            yield self.file
+            return
         if self.configuration:
             lines = (f"{key} = {json.dumps(value)}\n" for key, value in self.configuration.items())
             yield "gunicorn.conf.py", "".join((self.remarks[0], *lines))
@@ -210,6 +215,8 @@ def recipe_of(
         return None
     numbers = [(dialect.workers, one.workers), (dialect.threads, one.threads)]
     counts = {name: value for name, value in numbers if name and value is not None}
+    if today and today.file:
+        return _in_file(counts, today)
     program, *usual = (part.format(interface=interface) for part in dialect.program)
     usual += ["--worker-class", dialect.worker_class] if dialect.worker_class else []
     kept = [(name, words) for name, words in (today.kept if today else ()) if name not in COUNTS]
@@ -243,6 +250,26 @@ def recipe_of(
     )
 
 
+# *Source*: uWSGI documentation, Configuring uWSGI.
+_LINES = {"ini": "{} = {}", "json": '"{}": {},', "xml": "<{0}>{1}</{0}>"}
+
+
+def _in_file(counts: Mapping[str, int], today: Current) -> Recipe:
+    """Return the command of today as it is, with the lines of its file that have the numbers."""
+    path = today.file
+    kind = path.rpartition(".")[2]
+    keys = {today.keys.get(name, name.strip("-")): value for name, value in counts.items()}
+    lines = [_LINES.get(kind, "  {}: {}").format(key, value) for key, value in keys.items()]
+    stay = [] if kind in ("json", "xml") else [f"# other lines of {path} stay"]
+    said = ", ".join(f"{key} = {value}" for key, value in keys.items())
+    return Recipe(
+        command=(),
+        bind=(),
+        text=f"{today.text}  # with {said} in {path}",
+        file=(path, "".join(f"{line}\n" for line in (*stay, *lines))),
+    )
+
+
 def _written(program: str, option: str, count: int) -> str:
     """Return a number as its program takes it: of Puma's threads the least and the most, and one worker is
     its main process.
@@ -273,16 +300,17 @@ def _remarks(dialect: _Dialect, counts: Mapping[str, int], today: Current) -> tu
     wins = f"# without {' and '.join(typed)} in the command, which would win\n" if typed else ""
     path = today.options.get("--config", "gunicorn.conf.py")
     variables = dict(zip((dialect.workers, dialect.threads), dialect.variables, strict=True))
-    given = {variables[name] for name in counts if name in today.options} - {""}
-    is_filed = bool(given - today.environment.keys()) and dialect.in_arguments not in today.environment
-    filed = f"# unless {path} says otherwise\n" if is_filed else ""
-    return f"# other lines of {path} stay\n{wins}", wins or filed
+    filed = [name for name in counts if name in today.options.keys() - today.by_variable.keys()]
+    is_filed = any(variables[name] for name in filed) and dialect.in_arguments not in today.environment
+    unless = f"# unless {path} says otherwise\n" if is_filed else ""
+    return f"# other lines of {path} stay\n{wins}", wins or unless
 
 
 def _variables(
     dialect: _Dialect, counts: Mapping[str, int], worker_class: str, today: Current | None
 ) -> dict[str, str]:
-    variables = dict(zip((dialect.workers, dialect.threads), dialect.variables, strict=True))
+    usual = dict(zip((dialect.workers, dialect.threads), dialect.variables, strict=True))
+    variables = {**usual, **(today.by_variable if today else {})}
     found = {variables[name]: str(value) for name, value in counts.items() if variables[name]}
     rest = {name: value for name, value in counts.items() if not variables[name]}
     before = today.environment.get(dialect.in_arguments) if today else None

@@ -8,12 +8,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.catalog.discover.current import AS_MODULE, UWSGI_FILES, split_options
+from prony.catalog.discover.current import AS_MODULE, SUBSTITUTION, UWSGI_FILES, split_options
 from prony.catalog.discover.servers import SERVERS
 
 # Words as a shell divides a line, each with its quotes, and what ends a command.
 _TOKEN = re.compile(
-    r"(?P<end>[;&|\n]+)|(?:\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^()]*\)|`[^`]*`|[^\s;&|\"'\\`])+", re.DOTALL
+    rf"(?P<end>[;&|\n]+)|(?:\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'|{SUBSTITUTION.pattern}|[^\s;&|\"'\\`])+",
+    re.DOTALL,
 )
 
 

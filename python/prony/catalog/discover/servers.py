@@ -20,8 +20,9 @@ class ServerCommand:
 
     ``aliases``: short options, and longer names of the same; ``flags``: options without a value. Prony takes
     the place of those that are ``replaced``; files of ``logs`` become standard output. ``app``: options that
-    name the app. ``configuration``: its option, and the file that is read without it. ``variables``: the
-    options of numbers by the variables that are read where the command has none.
+    name the app. ``configuration``: its option, and the file that is read without it; ``configured``: options
+    by other names that they have there. ``variables``: the options of numbers by the variables that are read
+    where neither the command nor the configuration says them.
     """
 
     entry: str
@@ -33,6 +34,7 @@ class ServerCommand:
     app: frozenset[str] = frozenset()
     factory: frozenset[str] = frozenset()
     configuration: tuple[str, str] = ("", "")
+    configured: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -91,6 +93,7 @@ SERVERS: Mapping[str, ServerCommand] = {
         ),
         logs=options_named("access-logfile error-logfile"),
         configuration=("--config", "gunicorn.conf.py"),
+        configured={"keepalive": "--keep-alive"},
         variables={"WEB_CONCURRENCY": "--workers"},
     ),
     "uvicorn": ServerCommand(
@@ -102,7 +105,7 @@ SERVERS: Mapping[str, ServerCommand] = {
             "ssl-ca-certs ssl-ciphers"
         ),
         factory=options_named("factory"),
-        variables={"WEB_CONCURRENCY": "--workers"},
+        variables={"UVICORN_WORKERS": "--workers", "WEB_CONCURRENCY": "--workers"},
     ),
     "hypercorn": ServerCommand(
         entry="hypercorn",
@@ -115,6 +118,7 @@ SERVERS: Mapping[str, ServerCommand] = {
         ),
         logs=options_named("access-logfile error-logfile access-log error-log"),
         configuration=("--config", ""),
+        configured={"keep_alive_timeout": "--keep-alive"},
     ),
     "granian": ServerCommand(
         entry="granian",

@@ -159,7 +159,8 @@ class Written:
     of that place is not taken over. ``place``: the folder, below that of its file, in which it works; empty:
     that itself.
     ``copies``: what else of the app's folder lies where. ``env_file``: one in that folder with the variables
-    of that place, or empty. ``is_whole``: the text is all that stands there.
+    of that place, or empty. ``is_whole``: the text is all that stands there. ``several``: what says there
+    that several copies of it run, or empty.
     """
 
     source: str
@@ -171,6 +172,12 @@ class Written:
     copies: tuple[tuple[str, str], ...] = ()
     env_file: str = ""
     is_whole: bool = True
+    several: str = ""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of its place is not taken over."""
+        return (*self.remarks, *([f"{self.several}, of which one is started"] if self.several else []))
 
     def placed(self, path: str) -> str:
         """Return a whole path there as one in the app's folder; as it is when it lies elsewhere.

@@ -96,9 +96,11 @@ def _of_supervisor(path: str, text: str) -> Iterator[Written]:
         said = ini[name]
         if name.startswith("program:") and "command" in said:
             pairs = _SUPERVISED.findall(said.get("environment", ""))
+            copies = said.get("numprocs", "1")
             yield Written(
                 f"`command` of `{name}` in {path}",
                 said["command"].replace("\n", " "),
                 {key: value.strip("\"'") for key, value in pairs},
                 said.get("directory", ""),
+                several="" if copies == "1" else f"`numprocs={copies}`",
             )
