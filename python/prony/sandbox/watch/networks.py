@@ -52,18 +52,20 @@ class OtherNetworks:
 
 
 def other_networks() -> OtherNetworks:
-    """Read what may be seen of them: some microseconds for each process, and 0.2 ms for each network."""
+    """Read what may be seen of them: 6 us for each process, and 3 ms for each network that has an address;
+    the others, of programs that are shut in, lead nowhere.
+    """
     found, shared = OtherNetworks(), set[bytes]()
     for network, pids in by_network(all_pids()).items():
         folder = Path(f"/proc/{pids[0]}/net")
-        for name, kind in _TABLES.items():
+        trie, interfaces = ("".join(_lines(folder / name)) for name in ("fib_trie", "if_inet6"))
+        hosts = {packed_host(one) for one in own_hosts(trie, interfaces)}
+        for name, kind in _TABLES.items() if hosts else ():
             listeners, connected = tcp_sockets(_lines(folder / name)[1:], kind, network)
             found.listeners.extend(listeners)
             found.connected.extend(connected)
-        trie, interfaces = ("".join(_lines(folder / name)) for name in ("fib_trie", "if_inet6"))
-        for host in {packed_host(one) for one in own_hosts(trie, interfaces)}:
-            shared |= {host} & found.hosts.keys()
-            found.hosts[host] = network
+        shared |= hosts & found.hosts.keys()
+        found.hosts.update(dict.fromkeys(hosts, network))
     for host in shared:
         del found.hosts[host]
     return found
