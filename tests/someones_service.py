@@ -66,12 +66,14 @@ def connected(where):
 
 @contextlib.contextmanager
 def of_init(command, uid, end=signal.SIGKILL):
-    """Run a program as a user's process of init, and send it a signal at the end of the block."""
+    """Run a program as a user's process of init, yield its number, and send it a signal at the end of the
+    block.
+    """
     as_user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
     line = '"$@" >/dev/null 2>&1 & echo $!'
     shell = ["sh", "-c", line, "sh", *as_user, *command]
     pid = int(subprocess.run(shell, stdout=subprocess.PIPE, text=True, check=True).stdout)
     try:
-        yield
+        yield pid
     finally:
         os.kill(pid, end)

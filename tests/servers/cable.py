@@ -1,6 +1,5 @@
-"""Two machines made of one: networks with an address each, joined by the two ends of a cable.
-
-Nothing else is reached from there, so what servers need is installed before: see ``installed``.
+"""Two machines made of one. Nothing else is reached from there, so what servers need is installed before: see
+``installed``.
 """
 
 import contextlib
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from joined_networks import joined_networks
 from sshd import IS_HERE, WHY_NOT
 
 SERVER, GENERATORS = "10.231.7.1", "10.231.7.2"
@@ -47,25 +47,11 @@ def unplug(within):
     subprocess.run([*within, "ip", "link", "set", "prony-a", "down"], check=True)
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True)
-
-
 @pytest.fixture
 def cable():
     """Two networks with an address each; what runs a command in one of them."""
     for reason, is_lacking in LACKING.items():
         if is_lacking:
             pytest.skip(reason)
-    names = [f"prony-test-{side}-{os.getpid()}" for side in ("a", "b")]
-    with contextlib.ExitStack() as stack:
-        for name in names:
-            ip("netns", "add", name)
-            stack.callback(ip, "netns", "delete", name)
-            ip("-n", name, "link", "set", "lo", "up")
-        ip("link", "add", "prony-a", "netns", names[0], "type", "veth", "peer", "prony-b", "netns", names[1])
-        for name, end, address in zip(names, ("prony-a", "prony-b"), (SERVER, GENERATORS), strict=True):
-            ip("-n", name, "address", "add", f"{address}/24", "dev", end)
-            ip("-n", name, "link", "set", end, "up")
-        # `ip netns exec` would hide the control groups.
-        yield [["nsenter", f"--net=/run/netns/{name}"] for name in names]
+    with joined_networks(SERVER, GENERATORS) as within:
+        yield within

@@ -9,11 +9,13 @@ import pytest
 from prony.model.address import AddressKind
 from prony.model.facts import AskedProgram
 from prony.sandbox.watch import partners as asked
-from prony.sandbox.watch.partners import FarEnd, KnownPrograms, Partners, far_ends, owners, topmost
-from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, SockDiag
+from prony.sandbox.watch.far_ends import FarEnd, far_ends
+from prony.sandbox.watch.networks import Forwarded
+from prony.sandbox.watch.partners import KnownPrograms, Partners, owners, topmost
+from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, SockDiag, packed_host
 from someones_service import connected, free_port, service
 
-HOST = bytes((127, 0, 0, 1)) + bytes(12)
+HOST, GATEWAY = packed_host("127.0.0.1"), packed_host("172.18.0.1")
 DATABASE = Listener(AddressKind.TCP4, "127.0.0.1", 5432, 90, 0, 128, uid=7)
 BY_PATH = Listener(AddressKind.UNIX, "/run/db.sock", 0, 91, 0, 128, False, 7)
 
@@ -54,6 +56,76 @@ def test_of_two_listeners_at_one_port_the_one_at_the_connections_address_is_mean
     any_address = DATABASE._replace(host="0.0.0.0", inode=96)
     assert far_ends({1}, tcp, [], [second, DATABASE])[0].inodes == (95, 2)
     assert far_ends({1}, tcp, [], [DATABASE, any_address])[0].inodes == (96, 2)
+
+
+def container_end(host, network, port=5432):
+    """A listener in a container, its address as sockets have it, and the end of a connection to it."""
+    listener = DATABASE._replace(host="0.0.0.0", inode=100 + network, network=network)
+    there = packed_host(host)
+    return listener, there, Connected(GATEWAY, 40000 + network, there, port, network)
+
+
+def test_a_connection_to_an_address_of_another_network_leads_to_the_listener_there():
+    one, there, end = container_end("172.18.0.2", 3)
+    other, elsewhere, second = container_end("172.18.0.3", 4)
+    hosts = {there: 3, elsewhere: 4}
+    found = far_ends({3, 4}, [end, second], [], [one, other], hosts)
+    assert found == [
+        FarEnd("172.18.0.2:5432", (103, 0), 7, 1, network=3),
+        FarEnd("172.18.0.3:5432", (104, 0), 7, 1, network=4),
+    ]
+    assert far_ends({3}, [end], [], [one, other], {}) == []
+    assert far_ends({3}, [end], [], [DATABASE, other], hosts) == []
+
+
+def test_a_socket_that_is_held_from_outside_leads_on_within_its_network():
+    listener, *_ = container_end("172.18.0.2", 3)
+    tcp = [Connected(HOST, 40000, HOST, 5432, 1, 3), Connected(HOST, 5432, HOST, 40000, 2, 3)]
+    assert far_ends({1}, tcp, [], [listener]) == [FarEnd("127.0.0.1:5432", (103, 2), 7, 1, network=3)]
+    # The same addresses in this network, which has nobody there.
+    assert far_ends({1}, [tcp[0]._replace(network=0), tcp[1]], [], [listener]) == []
+
+
+def test_a_connection_whose_addresses_the_kernel_rewrites_is_known_by_its_port():
+    listener, there, _ = container_end("172.18.0.2", 3)
+    end = Connected(HOST, 40000, HOST, 5433, 1)
+    accepted = Connected(there, 5432, GATEWAY, 40000, 2, 3)
+    assert far_ends({1}, [end, accepted], [], [listener]) == [
+        FarEnd("172.18.0.2:5432", (103, 2), 7, 1, network=3)
+    ]
+    # One to another machine; that of somebody else at the same port; and one of two.
+    away = end._replace(peer_host=packed_host("192.0.2.7"))
+    assert far_ends({1}, [away, accepted], [], [listener]) == []
+    others = Connected(GATEWAY, 40000, there, 5432, 9)
+    assert far_ends({1}, [end, others, accepted], [], [listener]) == []
+    second = accepted._replace(host=packed_host("172.18.0.3"), network=4)
+    both = [listener, listener._replace(network=4)]
+    assert far_ends({1}, [end, accepted, second], [], both) == []
+
+
+def test_a_listener_in_a_container_that_may_not_be_read_is_found_by_its_network(monkeypatch):
+    monkeypatch.setattr(asked, "open_sockets", lambda _: ())
+    monkeypatch.setattr(asked, "_uid", {10: 0, 11: 7, 12: 7, 13: 7}.get)
+    monkeypatch.setattr(asked, "by_network", lambda pids: {3: [one for one in pids if one != 13]})
+    parents = {10: 1, 11: 10, 12: 11, 13: 1}
+    end = FarEnd("172.18.0.2:5432", (103, 0), 7, 1, network=3)
+    assert owners(end, parents, ()) == [11]
+    assert owners(end._replace(uid=8), parents, ()) == [10]
+    # That of Prony's own forebears is the machine's, and of no container.
+    assert owners(end._replace(uid=0), parents, {11}) == []
+    assert owners(end._replace(uid=0, network=4), parents, ()) == []
+
+
+def test_what_a_proxy_leads_to_that_cannot_be_seen_is_said(monkeypatch):
+    where = str(free_port())
+    monkeypatch.setattr(asked, "forwarded_by", lambda _: Forwarded(int(where), "192.0.2.77", 5432))
+    with service(where), connected(where) as one:
+        ask(one, 1)
+        found = Partners(os.getpid(), (), KnownPrograms())
+        found.open_window()
+        found.close_window()
+    assert "asked.192.0.2.77:5432" in found.deltas()[1]
+    assert AskedProgram("service", "", "192.0.2.77:5432", 1) in found.programs()
 
 
 def test_a_program_below_another_one_counts_with_it_alone():

@@ -55,6 +55,13 @@ def test_what_cannot_be_read_is_not_known(tmp_path):
     assert connection_limits([0]) == {}
 
 
+def test_in_a_container_only_the_command_is_known(tmp_path, monkeypatch):
+    (tmp_path / "postgresql.conf").write_text("max_connections = 9\n")
+    monkeypatch.setattr(others, "by_network", lambda pids: {3: pids})
+    assert limit(tmp_path, "-D", str(tmp_path)) is None
+    assert limit(tmp_path, "-D", str(tmp_path), "-N", "23") == 20
+
+
 def test_mariadbs_configuration_lies_in_several_files(tmp_path, monkeypatch):
     files = (tmp_path / "my.cnf", tmp_path / "conf.d")
     monkeypatch.setattr(others, "_OF_MARIADB", [str(one) for one in files])

@@ -11,7 +11,8 @@ core. What starts and ends between two looks counts with the process that waited
 
 How many connections a database of this machine takes, by its command and its configuration.
 
-They are read as files; the database is not asked. What cannot be read is not known.
+They are read as files, but of a container, which has its own; the database is not asked. What cannot be
+read is not known.
 
 >>> connection_limits([])
 {}
@@ -30,6 +31,7 @@ from prony.core.trees import content
 from prony.core.units import MIB, MILLISECOND_NS
 from prony.model.facts import OtherProgram
 from prony.sandbox.watch.native import CompiledSource, NativeProcess
+from prony.sandbox.watch.networks import by_network
 from prony.sandbox.watch.partners import all_parents, below
 from prony.sandbox.watch.processes import Identity
 
@@ -181,16 +183,16 @@ def connection_limits(pids: Iterable[int]) -> dict[str, int]:
         with suppress(OSError):
             name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
             if name in _USUAL:
-                found[name].append(_limit(name, Path(f"/proc/{pid}/cmdline").read_text(errors="replace")))
+                words = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+                found[name].append(_limit(name, words, [] if by_network([pid]) else _files(name, words)))
     return {name: limits[0] for name, limits in found.items() if len(limits) == 1 and limits[0] is not None}
 
 
-def _limit(name: str, command: str) -> int | None:
-    words = command.split("\0")
+def _limit(name: str, words: Sequence[str], files: Sequence[Path]) -> int | None:
     usual, kept = _USUAL[name]
     if typed := _TYPED.findall("\n".join(words)):
         return int(typed[-1]) - kept
-    texts = [text for file in _files(name, words) if (text := _text(file)) is not None]
+    texts = [text for file in files if (text := _text(file)) is not None]
     said = [number for text in texts for number in _SET.findall(text)]
     return int(said[-1] if said else usual) - kept if texts else None
 

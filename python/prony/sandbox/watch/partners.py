@@ -1,7 +1,8 @@
 """Programs of this machine that a subject asks over its sockets: the database, cache or service of its app.
 
 What they do for it is a part of the subject, and no disturbance. Only on the host's network: in one of its
-own a trial has nobody to ask but over Unix sockets. What they do meanwhile for others than the subject, more
+own a trial has nobody to ask but over Unix sockets. Where a program leads connections into a container, both
+count, and so does a container that is asked itself. What they do meanwhile for others than the subject, more
 than they did without load, counts as the subject's: nothing keeps them apart. Counters, by role, over the
 window:
 
@@ -30,14 +31,16 @@ import contextlib
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
 from prony.sandbox.identity import open_sockets, stat_fields
+from prony.sandbox.watch.far_ends import FarEnd, far_ends
 from prony.sandbox.watch.native import CompiledSource, NativeProcess
+from prony.sandbox.watch.networks import all_pids, by_network, forwarded_by, other_networks
 from prony.sandbox.watch.processes import Identity
 from prony.sandbox.watch.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
 
@@ -46,8 +49,9 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     DATABASE: ("postgres", "mysqld", "mariadbd", "mongod", "clickhouse", "cockroach", "oracle", "sqlservr"),
     CACHE: ("redis-server", "valkey-server", "memcached", "keydb-server", "dragonfly"),
 }
-# Everybody's sockets: who logs or looks up a name there asks no service of its own.
-_OF_THE_SYSTEM = ("/run/systemd/", "/run/dbus/", "/var/run/dbus/", "/run/nscd/", "/var/run/nscd/")
+# What leads connections on into containers is a part of what it leads to.
+_PROXIES = ("docker-proxy", "rootlesskit", "rootlessport", "pasta")
+_ROLES = (DATABASE, CACHE, SERVICE)
 _ROOT = 0
 # Of systemd beside version 1, and alone.
 _GROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
@@ -60,81 +64,15 @@ def program_role(program: str) -> str:
     return next((role for role, names in _KNOWN.items() if program.startswith(names)), SERVICE)
 
 
-class FarEnd(NamedTuple):
-    """Where a subject's sockets lead to on this machine, with how many of them.
-
-    ``inodes``: of the sockets at the other end, the listener's first. ``uid``: of who opened that; null: not
-    known. ``cgroup``: the control group in which that was, by its inode; 0: not known.
-    """
-
-    name: str
-    inodes: tuple[int, ...]
-    uid: int | None
-    connections: int
-    cgroup: int = 0
-
-
-def far_ends(
-    own: Collection[int],
-    tcp: Sequence[Connected],
-    unix: Sequence[ConnectedUnix],
-    listeners: Sequence[Listener],
-) -> list[FarEnd]:
-    """Return where the sockets ``own`` (inodes) lead to, without each other and without those that were
-    accepted.
-    """
-    by_name: dict[str, list[tuple[Listener, int]]] = {}
-    for listener, inode in (*_over_tcp(own, tcp, listeners), *_over_unix(own, unix, listeners)):
-        name = listener.host if not listener.port else f"port {listener.port}"
-        by_name.setdefault(name, []).append((listener, inode))
-    return [
-        FarEnd(name, (first.inode, *(inode for _, inode in found)), first.uid, len(found), first.cgroup)
-        for name, found in by_name.items()
-        for first, _ in found[:1]
-    ]
-
-
-def _over_tcp(
-    own: Collection[int], tcp: Sequence[Connected], listeners: Sequence[Listener]
-) -> Iterator[tuple[Listener, int]]:
-    """Yield the listener and the other end's inode of each connection that was opened by one of ``own``."""
-    at = {(packed_host(one.host), one.port): one for one in listeners if one.port}
-    ends = {(one.host, one.port, one.peer_host, one.peer_port): one for one in tcp}
-    for end in tcp:
-        other = ends.get((end.peer_host, end.peer_port, end.host, end.port))
-        if end.inode not in own or other is None or other.inode in own or _listener_of(end, at):
-            continue
-        if listener := _listener_of(other, at):
-            yield listener, other.inode
-
-
-def _listener_of(end: Connected, at: Mapping[tuple[bytes, int], Listener]) -> Listener | None:
-    """Return the listener that accepted a connection at this end; None: it was opened there."""
-    return at.get((end.host, end.port)) or at.get((bytes(16), end.port))
-
-
-def _over_unix(
-    own: Collection[int], unix: Sequence[ConnectedUnix], listeners: Sequence[Listener]
-) -> Iterator[tuple[Listener, int]]:
-    at_path = {one.host: one for one in listeners if not one.port}
-    ends = {one.inode: one for one in unix}
-    for end in unix:
-        other = ends.get(end.peer)
-        if end.inode not in own or other is None or other.inode in own:
-            continue
-        if other.path in at_path and not other.path.startswith(_OF_THE_SYSTEM):
-            yield at_path[other.path], other.inode
-
-
 # --- processes --------------------------------------------------------------------------------------------
 
 
 def all_parents() -> dict[int, int]:
     """Return the parent of each process there is; 0: it has none here."""
     found = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - names alone
-        if name.isdigit() and (fields := stat_fields(int(name))):
-            found[int(name)] = int(fields[_PARENT])
+    for pid in all_pids():
+        if fields := stat_fields(pid):
+            found[pid] = int(fields[_PARENT])
     return found
 
 
@@ -178,8 +116,9 @@ def below(root: int, parents: Mapping[int, int]) -> set[int]:
 
 def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) -> list[int]:
     """Return the first processes of the program at a far end: those that hold its listener, else the end of
-    a connection, else those of the control group in which the listener was opened, else those of the user who
-    opened it, unless that is root or who asks.
+    a connection, else those of its network, if that is a container's, of the user who opened the listener
+    first; else what says that it leads that port on, else those of the control group in which the listener
+    was opened, else those of the user who opened it, unless that is root or who asks.
 
     ``without``: processes that cannot be it: of Prony, and what they descend from (systemd holds listeners of
     programs that it starts on demand).
@@ -192,12 +131,22 @@ def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) ->
         holding = {pid for pid, inodes in held.items() if not inodes.isdisjoint(wanted)}
         if holding:
             return _first(holding, parents)
+    inside = set(by_network(parents).get(end.network, ()))
+    if inside and inside.isdisjoint(without):
+        return _first({pid for pid in inside if _uid(pid) == end.uid} or inside, parents)
+    if proxies := [pid for pid in others if _leads_on(pid, end)]:
+        return proxies
     group = in_group(end.cgroup)
     if group and group.isdisjoint(without):
         return _first(group, parents)
     if end.uid in (None, _ROOT, os.getuid()):
         return []
     return _first({pid for pid in others if _uid(pid) == end.uid}, parents)
+
+
+def _leads_on(pid: int, end: FarEnd) -> bool:
+    one = forwarded_by(pid)
+    return one is not None and f"port {one.entrance}" == end.name
 
 
 def in_group(inode: int) -> set[int]:
@@ -228,6 +177,15 @@ class KnownPrograms:
 
     owners: dict[int, list[Identity]] = field(default_factory=dict)
     idle: dict[Identity, float | None] = field(default_factory=dict)
+
+
+class _Seen(NamedTuple):
+    """What a look shows of this machine's sockets; ``hosts``: the other network that has an address."""
+
+    tcp: Sequence[Connected]
+    unix: Sequence[ConnectedUnix]
+    listeners: Sequence[Listener]
+    hosts: Mapping[bytes, int]
 
 
 def _sockets_below(*trees: CompiledSource) -> frozenset[int]:
@@ -317,7 +275,7 @@ class Partners:
         return _sockets_below(self._tree)
 
     def _look(self) -> None:
-        """Look at the subject's sockets, then at those of what it asks: a service may ask a database."""
+        """Look at the subject's sockets, and at all others of this machine."""
         own = self.connections()
         try:
             with self._open_diag() as diag:
@@ -326,19 +284,43 @@ class Partners:
         except OSError as error:
             self._missing["asked"] = f"the kernel does not report connections: {error.strerror or error}"
             return
-        asking = own
+        there = other_networks()
+        self._follow(own, _Seen([*tcp, *there.connected], unix, [*listeners, *there.listeners], there.hosts))
+
+    def _follow(self, own: frozenset[int], seen: _Seen) -> None:
+        """Go from the subject's sockets to what it asks, and on from what is new: a service may ask a
+        database. What leads connections on is followed at each look.
+        """
+        followed = {one for one, program in self._found.items() if not _is_proxy(program)}
+        asking: list[tuple[Identity | None, list[FarEnd]]] = [(None, far_ends(own, *seen))]
         while asking:
-            before = len(self._found)
-            for end in far_ends(asking, tcp, unix, listeners):
+            asker, ends = asking.pop()
+            for end in ends:
                 if own.isdisjoint(end.inodes):
-                    self._add(end)
-            asking = self._sockets_of_found() if len(self._found) > before else frozenset()
+                    found = self._add(end)
+                    self._take_role(asker, found)
+                    asking += [(one, self._ends_of(one, seen)) for one in set(found) - followed]
+                    followed.update(found)
 
-    def _sockets_of_found(self) -> frozenset[int]:
-        sources = (CompiledSource(pid, include_root=True) for pid, _ in self._found)
-        return _sockets_below(*sources)
+    def _ends_of(self, identity: Identity, seen: _Seen) -> list[FarEnd]:
+        """Return where the sockets of a program lead to; of one that leads them on, where it says."""
+        onward = forwarded_by(identity[0])
+        if onward is None:
+            return far_ends(_sockets_below(CompiledSource(identity[0], include_root=True)), *seen)
+        number = self._found[identity].connections
+        led = Connected(bytes(16), 0, packed_host(onward.host), onward.port, _LED)
+        ends = far_ends({_LED}, [led], (), seen.listeners, seen.hosts)
+        unseen = FarEnd(f"{onward.host}:{onward.port}", (0,), None, number)
+        return [one._replace(connections=number) for one in ends] or [unseen]
 
-    def _add(self, end: FarEnd) -> None:
+    def _take_role(self, asker: Identity | None, found: Iterable[Identity]) -> None:
+        """Give what leads connections on the role of what it leads to."""
+        if asker and _is_proxy(one := self._found[asker]):
+            roles = [one.role, *(self._found[other].role for other in found)]
+            self._found[asker] = replace(one, role=min(roles, key=_ROLES.index))
+
+    def _add(self, end: FarEnd) -> list[Identity]:
+        """Note what is at a far end, and return it."""
         listener, known = end.inodes[0], self._known.owners
         if not known.get(listener):
             known[listener] = _identities(end)
@@ -347,6 +329,7 @@ class Partners:
             self._unseen[end.name] = max(end.connections, self._unseen.get(end.name, 0))
         for identity in known[listener]:
             self._note(identity, end)
+        return known[listener]
 
     def _note(self, identity: Identity, end: FarEnd) -> None:
         name = _program(identity[0])
@@ -354,6 +337,14 @@ class Partners:
         one = self._found.get(identity, new)
         at = one.place if end.name in one.place.split(", ") else f"{one.place}, {end.name}"
         self._found[identity] = replace(one, place=at, connections=max(one.connections, end.connections))
+
+
+# An inode that no socket has.
+_LED = -1
+
+
+def _is_proxy(program: AskedProgram) -> bool:
+    return program.name.startswith(_PROXIES)
 
 
 def _identities(end: FarEnd) -> list[Identity]:

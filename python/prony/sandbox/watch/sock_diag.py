@@ -74,7 +74,7 @@ class Listener(NamedTuple):
     ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract path begins with
     ``@``. ``takes_ipv4``: false for an IPv6 socket that does not accept IPv4. ``uid``: of who opened it; null
     where the kernel does not say. ``cgroup``: the inode of the control group (v2) in which it was opened; 0:
-    not known.
+    not known. ``network``: the number of its network, 0 for this one.
     """
 
     kind: AddressKind
@@ -86,6 +86,7 @@ class Listener(NamedTuple):
     takes_ipv4: bool = True
     uid: int | None = None
     cgroup: int = 0
+    network: int = 0
 
 
 class Outgoing(NamedTuple):
@@ -104,7 +105,7 @@ class Outgoing(NamedTuple):
 
 class Connected(NamedTuple):
     """One end of an established connection: its own address and its peer's, hosts in 16 bytes as in
-    ``Outgoing``; its inode, 0 until it is accepted.
+    ``Outgoing``; its inode, 0 until it is accepted; the number of its network, 0 for this one.
     """
 
     host: bytes
@@ -112,6 +113,7 @@ class Connected(NamedTuple):
     peer_host: bytes
     peer_port: int
     inode: int
+    network: int = 0
 
 
 class ConnectedUnix(NamedTuple):
@@ -322,10 +324,11 @@ def _outgoing(message: bytes) -> Outgoing:
         _SINCE.unpack_from(info, _SINCE_AT) if len(info) >= _SINCE_AT + _SINCE.size else (0, 0)
     )
     sent = _SENT.unpack_from(info, _SENT_AT)[0] if len(info) >= _SENT_AT + _SENT.size else 0
-    return Outgoing(peer, inode, _unmapped(message[_PEER_FROM:_PEER_TO]), sent_ms < received_ms, sent)
+    return Outgoing(peer, inode, unmapped(message[_PEER_FROM:_PEER_TO]), sent_ms < received_ms, sent)
 
 
-def _unmapped(host: bytes) -> bytes:
+def unmapped(host: bytes) -> bytes:
+    """Return 16 bytes of an IPv6 socket as ``Outgoing`` has them."""
     return host[12:] + bytes(12) if host.startswith(_MAPPED) else host
 
 
@@ -338,13 +341,24 @@ def packed_host(host: str) -> bytes:
     True
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return _unmapped(socket.inet_pton(family, host).ljust(16, b"\0"))
+    return unmapped(socket.inet_pton(family, host).ljust(16, b"\0"))
+
+
+def host_literal(host: bytes) -> str:
+    """Return the literal of 16 bytes as ``Outgoing`` has them.
+
+    >>> host_literal(packed_host("172.18.0.2")), host_literal(packed_host("fd00::2"))
+    ('172.18.0.2', 'fd00::2')
+    """
+    if any(host[4:]):
+        return socket.inet_ntop(socket.AF_INET6, host)
+    return socket.inet_ntop(socket.AF_INET, host[:4])
 
 
 def _connected(message: bytes) -> Connected:
     own, _ = _PORTS.unpack_from(message, _PORTS_AT)
     port, inode, peer, *_ = _outgoing(message)
-    return Connected(_unmapped(message[_HOST_FROM:_PEER_FROM]), own, peer, port, inode)
+    return Connected(unmapped(message[_HOST_FROM:_PEER_FROM]), own, peer, port, inode)
 
 
 def _port(message: bytes) -> int:
