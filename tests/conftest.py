@@ -14,8 +14,8 @@ from prony.catalog import DATA
 from prony.catalog.schema import loader
 from slow_layer import SlowLayer
 
-# Thirteen thousand tests stay in memory, and each search for cycles would look at all of them: a quarter of the
-# time of tests that read reports.
+# Thirteen thousand tests stay in memory, and each search for cycles would look at all of them: a quarter of
+# the time of tests that read reports.
 gc.disable()
 histograms.stand_in_for_the_engine()
 
