@@ -66,21 +66,44 @@ def verdict(asked, *cells, terms=None):
 # --- connections that set the figure ----------------------------------------------------------------------
 
 
-def delayed(name, speeds, at, most):
-    return replace(cell(name, speeds, at=at), most_per_s=most)
+def delayed(name, speeds, at, most, engine="prony"):
+    return replace(cell(name, speeds, at=at, engine=engine), most_per_s=most)
 
 
-def faster_with_320(fewer, more, fewer_most=2_667.0, more_most=10_667.0):
+def faster_with_320(fewer, more, fewer_most=2_667.0, more_most=10_667.0, script="x"):
     asked = claim(
-        ClaimKind.RATIO, load={"connections": 320}, against="a+*", against_load={"connections": 80}, low=1.2
+        ClaimKind.RATIO,
+        engine=script,
+        load={"connections": 320},
+        against_engine="y",
+        against_load={"connections": 80},
+        low=1.2,
     )
-    return evaluate(asked, [delayed("a", fewer, 80, fewer_most), delayed("a", more, 320, more_most)])
+    return evaluate(
+        asked, [delayed("a", fewer, 80, fewer_most, "y"), delayed("a", more, 320, more_most, script)]
+    )
 
 
-def test_more_connections_are_not_faster_than_fewer_that_the_delay_of_the_server_holds_back():
+def test_another_script_with_more_connections_is_not_faster_than_one_that_the_delay_of_the_server_holds_back():
     found = faster_with_320(around(2_600), around(9_000))
     assert found.verdict is OPEN
-    assert found.reason.endswith("a+hello is at the 2,667 /s that its connections allow, whoever sends them")
+    assert found.reason.endswith("y is at the 2,667 /s that its connections allow, whoever sends them")
+
+
+def test_of_one_script_more_connections_are_faster_than_fewer_that_the_delay_holds_back():
+    assert faster_with_320(around(2_600), around(9_000), script="y").verdict is HOLDS
+
+
+def test_what_a_bound_hides_is_no_more_than_the_connections_allow():
+    asked = claim(
+        ClaimKind.RATIO, load={"connections": 80}, against="a+*", against_load={"connections": 50}, low=1.2
+    )
+    fewer, more = (
+        replace(delayed("a", around(speed), at, most), at_least=True, rate_reach=inf)
+        for speed, at, most in ((1_600, 50, 1_667.0), (2_200, 80, 2_667.0))
+    )
+    assert evaluate(asked, [fewer, more]).verdict is HOLDS
+    assert evaluate(asked, [replace(fewer, most_per_s=None), more]).verdict is OPEN
 
 
 def test_more_connections_are_faster_than_fewer_that_could_have_carried_more():

@@ -186,7 +186,7 @@ def _compared(
     for cell, other in pairs:
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _valueless(claim, cell) or _no_rival(claim, other)
-        own, theirs = (one.reach(claim.metric, claim.role) for one in (cell, other))
+        own, theirs = (_reach(claim, one) for one in (cell, other))
         ends = ends_of(claim.metric, Bounded(own, theirs))
         part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(claim, cell, other))
         part = _with_cpus(_with_survivors(part, claim, cell, other), claim, cell, other)
@@ -272,15 +272,25 @@ def _hidden_words(cells: Sequence[CellSummary]) -> str:
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
     """Return the ratio as a bound where the connections of one side, and not its generator, set its
-    throughput, and the other side has another number of them.
+    throughput, and the other side is another generator with another number of them. Of one generator these
+    numbers are what is compared.
     """
     found = [_ceiling(claim, one) for one in (cell, other)]
-    if found == [None, None] or cell.most_per_s == other.most_per_s:
+    is_one = cell.cell.engine.name == other.cell.engine.name
+    if found == [None, None] or cell.most_per_s == other.most_per_s or is_one:
         return part
     one, rival = (1.0 if limit is None else inf for limit in found)
     ends = ends_of(claim.metric, Bounded(one, rival))
     limits = [part.limit if part.open != Open() else None, *found]
     return replace(part, open=part.open | ends, limit="; ".join(filter(None, limits)))
+
+
+def _reach(claim: Claim, cell: CellSummary) -> float:
+    """Return the factor by which a cell may be better: by no more than its connections allow."""
+    reach, value = cell.reach(claim.metric, claim.role), cell.metrics[claim.metric]
+    if claim.metric != _OF_CONNECTIONS or isinstance(value, Missing) or cell.most_per_s is None:
+        return reach
+    return min(reach, max(1.0, cell.most_per_s / value.mean))
 
 
 def _ceiling(claim: Claim, cell: CellSummary) -> str | None:

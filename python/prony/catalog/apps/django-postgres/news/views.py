@@ -3,7 +3,7 @@ from django.shortcuts import render
 from news.models import Article, Author, Comment, Section, Site
 
 
-def front_page(request, number=5):
+def front_page(request, number=5, comments=5):
     """Render a page with five queries of its own, and two for each of its articles: 15 on the front page.
 
     Author and comments are asked for article by article, as pages do that nobody has tuned.
@@ -17,7 +17,7 @@ def front_page(request, number=5):
         "site": Site.objects.get(pk=1),
         "sections": list(Section.objects.annotate(articles=Count("article")).order_by("name")),
         "stories": stories,
-        "comments": list(Comment.objects.order_by("-pk")[:5]),
+        "comments": list(Comment.objects.order_by("-pk")[:comments]),
         "authors": Author.objects.count(),
     }
     return render(request, "front_page.html", page)
