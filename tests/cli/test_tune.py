@@ -288,6 +288,17 @@ def test_a_variable_that_says_the_numbers_of_today_is_named_beside_other_ones(tu
             "`numprocs=4`",
         ),
         (
+            "supervisord.conf",
+            "[program:shop]\ncommand=gunicorn -w 2 -b :80%(process_num)02d -n %(program_name)s shop:app\n"
+            "numprocs = 2\nnumprocs_start = 10\n",
+            "`numprocs=2`",
+        ),
+        (
+            "shop@.service",
+            "[Service]\nExecStart=/srv/bin/gunicorn -w 2 -b 127.0.0.1:800%i shop:app\n",
+            "the instances of `shop@.service`",
+        ),
+        (
             "compose.yaml",
             "services: {web: {build: ., command: gunicorn -w 2 shop:app, deploy: {replicas: 3}}}",
             "`deploy.replicas: 3`",
@@ -300,8 +311,9 @@ def test_a_variable_that_says_the_numbers_of_today_is_named_beside_other_ones(tu
     ],
 )
 def test_copies_of_a_command_are_named_as_what_is_not_measured(tune, searches, folder, name, text, said_so):
-    (folder / ("deploy" if name.endswith(".conf") else ".")).mkdir(exist_ok=True)
-    (folder / ("deploy" if name.endswith(".conf") else ".") / name).write_text(text)
+    place = folder / ("." if name.endswith(".yaml") else "deploy")
+    place.mkdir(exist_ok=True)
+    (place / name).write_text(text)
     done = tune(*SHOP)
     assert [one.today.origin for one in searches] == [f"yours without {said_so}"], done.err
     assert searches[0].wish.incumbent == Candidate("gunicorn", 2, 1)

@@ -84,10 +84,10 @@ def faster_with_320(fewer, more, fewer_most=2_667.0, more_most=10_667.0, script=
     )
 
 
-def test_another_script_with_more_connections_is_not_faster_than_one_that_the_delay_of_the_server_holds_back():
+def test_another_script_with_more_connections_is_not_faster_than_one_that_the_delay_holds_back():
     found = faster_with_320(around(2_600), around(9_000))
     assert found.verdict is OPEN
-    assert found.reason.endswith("y is at the 2,667 /s that its connections allow, whoever sends them")
+    assert found.reason.endswith("a+hello is at the 2,667 /s that its connections allow, whoever sends them")
 
 
 def test_of_one_script_more_connections_are_faster_than_fewer_that_the_delay_holds_back():

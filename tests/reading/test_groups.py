@@ -78,6 +78,14 @@ def test_a_trial_that_stalls_is_named_and_not_averaged_away():
     assert {name: (one.trials, one.of) for name, one in group.stalls.items()} == {"b+hello": (1, 10)}
 
 
+def test_a_block_in_which_most_stall_is_the_machines_and_another_one_stays_the_subjects():
+    slow = [600.0, *TEN[1:]]
+    (group,) = groups_of(plan_of(*pair()), trials({1: slow, 2: slow}))
+    assert group.stalls == {}
+    (group,) = groups_of(plan_of(*pair()), trials({1: slow, 2: [600.0, 600.0, *TEN[2:]]}))
+    assert {name: one.blocks for name, one in group.stalls.items()} == {"b+hello": (1,)}
+
+
 def test_generators_are_compared_under_an_equal_load_by_what_they_do_for_their_cpu():
     def made(number, name, connections):
         cell = cell_of("reference+hello", ClosedLoop(connections), number=number)

@@ -141,7 +141,7 @@ def test_where_every_window_was_disturbed_rounds_have_its_bound(study):
 
 
 def test_the_short_report_says_which_figures_are_without_rounds(study, reading):
-    said = "latency, err and MiB: without the blocks of rounds alone"
+    said = "blocks of rounds alone have no latency, err and MiB"
     assert said in " ".join(markdown(brief_report(reading)).split())
     assert said not in " ".join(markdown(brief_report(read_with(study, ()))).split())
 

@@ -124,12 +124,14 @@ def commands_of_studies():
 
 @pytest.mark.parametrize("words", commands_of_studies(), ids=" ".join)
 def test_a_command_that_repeats_a_study_is_of_a_profile_subjects_and_loads_that_it_has(words):
-    asked = dict(zip(words[1::2], words[2::2], strict=True))
-    assert set(asked) <= {"--profile", "--only", "-c", "--connections", "--repeats", "--rounds"}
+    pairs = list(zip(words[1::2], words[2::2], strict=True))
+    asked = dict(pairs)
+    known_options = {"--profile", "--only", "-c", "--connections", "--repeats", "--rounds", "--cross-check"}
+    assert set(asked) <= known_options
     levels = asked.get("-c") or asked.get("--connections")
     options = PlanOptions(
         profile=asked.get("--profile", "quick"),
-        only=(asked["--only"],) if "--only" in asked else (),
+        only=tuple(value for option, value in pairs if option == "--only"),
         connections=tuple(map(int, levels.split(","))) if levels else None,
     )
     known = load_catalog(found=Path("none"))

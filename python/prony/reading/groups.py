@@ -2,7 +2,8 @@
 sandbox.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.core.metrics import METRICS, Better
@@ -201,7 +202,7 @@ def _group(plan: Plan, found: Sequence[CellSummary], of_study: Terms) -> Group:
         failures=failure_tests(cells),
         power=_power(best, agreed),
         levels=_levels(over),
-        stalls=_stalls(cells, best.metric),
+        stalls=dict(_stalls(cells, best.metric)),
     )
 
 
@@ -219,13 +220,24 @@ def _levels(cells: Sequence[CellSummary]) -> Levels | None:
     return found and replace(found, apart=named, agree_within=within)
 
 
-def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall]:
+def _stalls(cells: Sequence[CellSummary], metric: str | None) -> Iterator[tuple[str, Stall]]:
+    """Yield by subject the trials that stalled."""
     if metric is None:
-        return {}
+        return
     is_higher_better = METRICS[metric].better is Better.HIGHER
     figures = {cell.name: block_logs(cell, metric) for cell in cells}
-    found = {name: stalled(logs, is_higher_better=is_higher_better) for name, logs in figures.items()}
-    return {name: one for name, one in found.items() if one is not None}
+    found = [stalled(logs, is_higher_better=is_higher_better) for logs in figures.values()]
+    shared = _of_most([one.blocks if one else () for one in found])
+    for name, logs in figures.items():
+        own = {block: value for block, value in logs.items() if block not in shared}
+        if one := stalled(own, is_higher_better=is_higher_better):
+            yield name, one
+
+
+def _of_most(found: Sequence[Collection[int]]) -> set[int]:
+    """Return the blocks in which most of several subjects stalled: the machine did, so pairs are as ever."""
+    counts = Counter(block for blocks in found for block in blocks)
+    return {block for block, count in counts.items() if len(found) > 1 and count > len(found) / 2}
 
 
 def _power(found: Answer, agreed: Terms) -> Sight | None:

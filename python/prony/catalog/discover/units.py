@@ -7,9 +7,10 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
+from functools import partial
 from posixpath import basename, join
 
 from prony.catalog.discover.images import assignments
@@ -29,6 +30,9 @@ _FOLDERS = (
 )
 # *Source*: systemd.service(5), Table 2: special executable prefixes.
 _PREFIXES = "@-:+!|"
+_EXPANSION = re.compile(r"%\(\w+\)\d*[ds]")
+_SPECIFIER = re.compile("%.")
+_TEMPLATE = "@.service"
 _SUPERVISED = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|[^,\s]*)""")
 
 
@@ -58,10 +62,11 @@ def command_of_unit(read: Read, path: str, text: str) -> Written | None:
     if not started:
         return None
     base = (values.get("WorkingDirectory") or [""])[-1].lstrip("-")
+    is_template = basename(path).endswith(_TEMPLATE)
     there = {file: _here(read, path, base, file.lstrip("-")) for file in values.get("EnvironmentFile", [])}
     return Written(
         f"`ExecStart` in {path}",
-        started[-1].lstrip(_PREFIXES).replace("%%", "%"),
+        _SPECIFIER.sub(lambda found: _specified(found[0], path), started[-1].lstrip(_PREFIXES)),
         dict(pair for line in values.get("Environment", []) for pair in assignments(line)),
         base,
         tuple(
@@ -70,7 +75,17 @@ def command_of_unit(read: Read, path: str, text: str) -> Written | None:
             for file, here in there.items()
         ),
         env_file=next(filter(None, there.values()), ""),
+        several=f"the instances of `{basename(path)}`" if is_template else "",
     )
+
+
+def _specified(specifier: str, path: str) -> str:
+    """Return what a specifier of a command stands for: of a template, as its instance 1. Others stay."""
+    unit = basename(path)
+    prefix, at, given = unit.removesuffix(".service").partition("@")
+    instance = (given or "1") if at else ""
+    known = {"%%": "%", "%i": instance, "%I": instance, "%p": prefix, "%n": f"{prefix}{at}{instance}.service"}
+    return known.get(specifier, specifier)
 
 
 def _here(read: Read, unit: str, base: str, file: str) -> str:
@@ -85,6 +100,14 @@ def _elsewhere(unit: str, file: str) -> str:
     return file if unit.startswith("/") else "FILE"
 
 
+def _expanded(filled: Mapping[str, int | str], found: re.Match[str]) -> str:
+    """Return what an expression in a program's command stands for, in its first process. Others stay."""
+    try:
+        return found[0] % filled
+    except (KeyError, TypeError, ValueError):
+        return found[0]
+
+
 def _of_supervisor(path: str, text: str) -> Iterator[Written]:
     """*Source*: Supervisor documentation, Configuration File: `[program:x]`."""
     ini = RawConfigParser(strict=False, inline_comment_prefixes=(";",))
@@ -96,10 +119,15 @@ def _of_supervisor(path: str, text: str) -> Iterator[Written]:
         said = ini[name]
         if name.startswith("program:") and "command" in said:
             pairs = _SUPERVISED.findall(said.get("environment", ""))
-            copies = said.get("numprocs", "1")
+            copies, first = said.get("numprocs", "1"), said.get("numprocs_start", "0")
+            program = name.removeprefix("program:")
+            filled: dict[str, int | str] = {
+                "process_num": int(first) if first.isdecimal() else 0,
+                **{"program_name": program, "group_name": program, "numprocs": copies},
+            }
             yield Written(
                 f"`command` of `{name}` in {path}",
-                said["command"].replace("\n", " "),
+                _EXPANSION.sub(partial(_expanded, filled), said["command"].replace("\n", " ")),
                 {key: value.strip("\"'") for key, value in pairs},
                 said.get("directory", ""),
                 several="" if copies == "1" else f"`numprocs={copies}`",

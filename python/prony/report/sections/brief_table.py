@@ -210,7 +210,7 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("CPU: a request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     if any(trial.of_rounds for row in brief.rows for trial in row.cell.counted):
-        parts.append(text("latency, err and {}: without the blocks of rounds alone", _memory_unit(brief)))
+        parts.append(text("blocks of rounds alone have no latency, err and {}", _memory_unit(brief)))
     return text("{}.", joined(parts, by="; "))
 
 
