@@ -19,6 +19,7 @@ from prony.reading.groups import groups_of
 from prony.reading.study import read_archive
 from prony.reading.sweeps import sweeps_of
 from prony.report.brief import brief_report
+from prony.report.formats.markdown import markdown
 from prony.report.sections.sweeps import sweep_sections
 
 LOAD = Workload(ClosedLoop(10), DurationStop(build.SECOND))
@@ -122,6 +123,7 @@ def test_a_setting_that_fails_requests_is_no_best_however_fast_it_is():
     assert found.best == "gunicorn[workers=1]+hello"
     assert found.ties == ()
     assert len(found.points) == 3
+    assert found.unranked == ("gunicorn[workers=2]+hello",)
 
 
 def test_where_none_qualifies_there_is_no_best():
@@ -179,6 +181,13 @@ def test_the_report_says_so_in_words(reading):
         "more does not help: workers=4 is worse, -6.7 % (-7.6 % to -5.8 %)",
         "which threads is best depends on workers: workers=1: 4; workers=2: 1 or 4; workers=4: 1",
     ]
+
+
+def test_a_setting_that_is_not_ranked_is_named_beside_the_best(reading):
+    (swept,) = reading.sweeps
+    alone = replace(swept, ties=(), unranked=(swept.ties[0],))
+    page = markdown(brief_report(replace(reading, sweeps=(alone,))))
+    assert "workers=2 threads=4 is best; not ranked: workers=2 threads=1" in page
 
 
 def test_the_tables_have_a_row_for_each_level(reading):

@@ -24,6 +24,7 @@ from prony.figures.statistics.compare import (
 from prony.figures.summary import CellSummary
 from prony.model.json_codec import at
 from prony.model.plan import Cell
+from prony.model.shown import INTERNAL
 from prony.model.trial import SubjectRecord
 from prony.plan.factors import OF_SANDBOX, Value, short_keys, without_levels
 from prony.reading.groups import Group
@@ -131,6 +132,8 @@ class Sweep:
     steps: Mapping[int, Comparison] = field(default_factory=dict)
     """With one factor, what each level after the first makes of the one before it, by its number."""
     crossed: tuple[Crossed, ...] = ()
+    unranked: tuple[str, ...] = field(default=(), metadata=INTERNAL)
+    """Those that are in no verdict."""
 
     def point(self, name: str) -> Member:
         """Return the point of the subject of this name."""
@@ -205,6 +208,7 @@ def _sweep(
         at_edge=_at_edge(factors, good),
         steps=_steps(compared),
         crossed=tuple(_crossings(compared)),
+        unranked=tuple(point.name for point in points if point.name not in ranked.names),
     )
 
 

@@ -61,11 +61,20 @@ def _best(sweep: Sweep, at: str) -> Iterator[Text]:
         blocks = Figure(sweep.blocks, count, at + pointer("blocks"))
         yield text("{}: {} has the best figure; too few repeats for a verdict (n = {})", whose, best, blocks)
     elif not sweep.ties:
-        yield text("{}: {} is best", whose, best)
+        yield text("{}: {} is best{}", whose, best, _beside(sweep))
     else:
         ties: list[Part] = [_setting(sweep, name) for name in sweep.ties]
         shown = listed(ties, most=_MOST_TIES)
-        yield text("{}: {} shares the first place with {}{}", whose, best, shown, _least(sweep))
+        beside = (_least(sweep), _beside(sweep))
+        yield text("{}: {} shares the first place with {}{}{}", whose, best, shown, *beside)
+
+
+def _beside(sweep: Sweep) -> Text:
+    """Return which settings are in no verdict, so that they may be better."""
+    if not sweep.unranked:
+        return Text()
+    left: list[Part] = [_setting(sweep, name) for name in sweep.unranked]
+    return text("; not ranked: {}", listed(left, most=_MOST_TIES))
 
 
 def _least(sweep: Sweep) -> Text:
