@@ -491,9 +491,10 @@ def test_django_has_a_profile_with_two_to_four_workers_a_heavier_page_and_severa
                 "processes 2, 3, 4 x backends 1, 2: 6 subjects",
             ),
             ("uwsgi-two-workers@nginx-many-clients+django-postgres-archive", "processes 2, 3, 4: 3 subjects"),
+            ("flup-threaded@nginx-many-clients+django-postgres", "backends 1, 2: 2 subjects"),
         )
     }
-    assert {cell.workload.request.path for cell in plan.cells} == {"/", "/archive"}
+    assert {cell.workload.request.path for cell in plan.cells} == {"/", "/archive", "/letters"}
     assert {cell.load["connections"] for cell in plan.cells} == {20}
     assert extent_of(plan, catalog).seconds[1] <= 30 * 60
 
