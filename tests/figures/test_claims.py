@@ -112,6 +112,10 @@ def test_more_connections_are_faster_than_fewer_that_could_have_carried_more():
     assert faster_with_320(around(2_600), around(9_000), None, None).verdict is HOLDS
 
 
+def test_those_that_answer_nothing_are_at_no_ceiling():
+    assert faster_with_320([0.0] * 5, around(2_000)).verdict is OPEN
+
+
 def test_more_connections_that_carry_less_than_those_held_back_refute_it():
     assert faster_with_320(around(2_600), around(2_000)).verdict is NOT
 

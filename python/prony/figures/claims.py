@@ -287,18 +287,20 @@ def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummar
 
 def _reach(claim: Claim, cell: CellSummary) -> float:
     """Return the factor by which a cell may be better: by no more than its connections allow."""
-    reach, value = cell.reach(claim.metric, claim.role), cell.metrics[claim.metric]
+    return min(cell.reach(claim.metric, claim.role), max(1.0, _room(claim, cell)))
+
+
+def _room(claim: Claim, cell: CellSummary) -> float:
+    """Return the most that a cell's connections let through, over what it had; infinite if nobody knows."""
+    value = cell.metrics[claim.metric]
     if claim.metric != _OF_CONNECTIONS or isinstance(value, Missing) or cell.most_per_s is None:
-        return reach
-    return min(reach, max(1.0, cell.most_per_s / value.mean))
+        return inf
+    return cell.most_per_s / value.mean if value.mean else inf
 
 
 def _ceiling(claim: Claim, cell: CellSummary) -> str | None:
     """Return that a cell's connections let no more requests through; None where they do, or nobody knows."""
-    value = cell.metrics[claim.metric]
-    if claim.metric != _OF_CONNECTIONS or isinstance(value, Missing) or cell.most_per_s is None:
-        return None
-    if not is_at_ceiling(value.mean, cell.most_per_s):
+    if not is_at_ceiling(1.0, _room(claim, cell)):
         return None
     return f"{cell.name} is at the {cell.most_per_s:,.0f} /s that its connections allow, whoever sends them"
 
