@@ -248,6 +248,15 @@ def test_a_quota_is_certain_to_be_the_limit_only_where_it_is_used_up_and_request
     assert (found.rule, found.confidence) == ("D14", sure)
 
 
+@pytest.mark.parametrize(("quota", "rules"), [(1.0, []), (1.5, []), (0.9, ["D14"])])
+def test_a_quota_of_all_the_time_of_its_cpus_holds_nobody_back(quota, rules):
+    cell = replace(CELL, sandbox=replace(CELL.sandbox, cpu_quota=quota))
+    counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": 60}
+    trial = replace(build.trial(cell, 0, 0, [1_000_000] * 200), counters=counters)
+    assert len(trial.placement.server_cpus) == 1
+    assert [one.rule for one in diagnose(Evidence(cell, trial)) if one.rule == "D14"] == rules
+
+
 def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
     known = (
         "share lag_ns strays kills restarts ended periods throttled overflows limit longest asked given "

@@ -166,6 +166,9 @@ _LEAST_USED = 0.8
 def throttled(evidence: Evidence) -> list[Finding]:
     """Return a finding when the server had to wait for its quota in over 5 % of the window's periods.
 
+    Not where the quota is all the time of the CPUs that it may run on: these are then the limit, and a larger
+    quota changes nothing; the kernel hands a quota out in pieces, so such a server waits for it too.
+
     Certain: it was throttled in half of them, used nearly all of its quota, and did not carry all that an
     open loop asked for. Likely: two of the three. Else threads that worked at the same moments waited:
     possible.
@@ -173,10 +176,16 @@ def throttled(evidence: Evidence) -> list[Finding]:
     counters = evidence.trial.counters
     periods = counters.get("cgroup.server.periods", 0)
     waited = counters.get("cgroup.server.throttled_periods", 0)
-    if not periods or waited / periods <= _LEAST_THROTTLED:
+    if not periods or waited / periods <= _LEAST_THROTTLED or _is_all(evidence):
         return []
     numbers = {"periods": periods, "throttled": waited, "share": waited / periods}
     return [Finding(THROTTLED, _sure(evidence, waited / periods), numbers)]
+
+
+def _is_all(evidence: Evidence) -> bool:
+    """Return whether the quota is known, and no less than the time of the server's CPUs."""
+    quota, placement = evidence.cell.sandbox.cpu_quota, evidence.trial.placement
+    return quota is not None and placement is not None and 0 < len(placement.server_cpus) <= quota
 
 
 def _sure(evidence: Evidence, share: float) -> Confidence:
