@@ -270,13 +270,20 @@ def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
     ]
     knob = Quote(one.knob, at + pointer("knob"))
     if one.change is None:
-        nothing = text("did nothing, to within {}", Name("5 %"))
-        what = nothing if one.nothing else text("no difference is shown")
-        return text("{} {}: {}", knob, joined(values), what)
+        return text("{} {}: {}", knob, joined(values), _within(one, at))
     form = _times if abs(one.change) > 1 else signed_percent
     change = Figure(one.change, form, at + pointer("change"))
     beside = text(", at {}", Quote(one.beside, at + pointer("beside"))) if one.beside else EMPTY
     return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, beside)
+
+
+def _within(one: KnobEffect, at: str) -> Text:
+    if one.nothing:
+        return text("did nothing, to within {}", Name("5 %"))
+    if one.within is None:
+        return text("no difference is shown")
+    most = Figure(one.within, about_percent, at + pointer("within"))
+    return text("no difference is shown, and none of more than {}", most)
 
 
 # --- one setting tried ------------------------------------------------------------------------------------

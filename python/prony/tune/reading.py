@@ -122,7 +122,7 @@ class KnobEffect:
     """What one number did on the server that is used, where all else was the same.
 
     *Definition*: over all pairs of settings that differ in nothing else, with intervals that hold together
-    (Tukey). It did nothing where all of them lie within 5 %.
+    (Tukey). It did nothing where none of them reaches beyond 5 %.
     """
 
     knob: str
@@ -133,8 +133,15 @@ class KnobEffect:
     """Of the objective, the largest that is shown; null: none is."""
     beside: str
     """The other number, in words, where a change is shown."""
-    nothing: bool
-    """All changes lie within 5 %."""
+    within: float | None
+    """No change is larger, either way: the end of an interval that is farthest from none; null where one is
+    shown.
+    """
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is shown to have done nothing."""
+        return self.within is not None and self.within <= _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,13 +354,11 @@ def knob_effect(answer: Recommendation, wish: TuneWish, knob: str) -> KnobEffect
     shown = [one for one in found if one[3] > 0 or one[4] < 0]
     if not shown:
         values = sorted({getattr(one, knob) for pair in found for one in pair[:2]})
-        is_nothing = all(max(-low, high) <= _NOTHING for *_, low, high in found)
-        return KnobEffect(knob, tuple(values), None, "", is_nothing)
+        most = max(max(-low, high) for *_, low, high in found)
+        return KnobEffect(knob, tuple(values), None, "", expm1(most) if most < inf else None)
     a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
     change = change_of_gain(Gain(1, expm1(centre), None, None), is_higher=wish.higher_is_better)
-    return KnobEffect(
-        knob, (getattr(a, knob), getattr(b, knob)), change.value, _beside(a, knob), nothing=False
-    )
+    return KnobEffect(knob, (getattr(a, knob), getattr(b, knob)), change.value, _beside(a, knob), within=None)
 
 
 def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:
