@@ -216,6 +216,12 @@ def test_a_configuration_names_a_factory_with_its_call():
     assert (found.target, found.call) == ("shop:create_app", "('live')")
 
 
+def test_a_command_over_several_lines_is_said_in_one():
+    unit = "[Service]\nExecStart=/bin/gunicorn \\\n    -w 4 \\ \n    stall:app\n"
+    found = find_current(folder({"stall.service": unit}), ReadingAid()).current
+    assert found.text == "/bin/gunicorn -w 4 stall:app"
+
+
 def test_robyn_gets_the_address_in_variables_of_its_own():
     shop = "from robyn import Robyn\napp = Robyn(__file__)\napp.start(port=80)\n"
     for command in ("python shop.py --processes=2", "robyn shop.py --processes=2"):

@@ -16,6 +16,7 @@ True
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import join, normpath
@@ -40,6 +41,9 @@ def read_below(read: Read, place: str) -> Read:
     """Return what reads files by their paths in the folder ``place``; ``.``: the same."""
     return read if place == "." else lambda path: read(normpath(f"{place}/{path}"))
 
+
+CONTINUED = re.compile(r"(?<![ \t])[ \t]*\\[ \t]*\n[ \t]*")
+"""Where a line of a file goes on in the next one, with the space around it."""
 
 # The app's folder itself, and the layout with sources in a folder of their own. *Source*: Python Packaging
 # User Guide, src layout vs flat layout.

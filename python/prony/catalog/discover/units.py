@@ -14,7 +14,7 @@ from functools import partial
 from posixpath import basename, join
 
 from prony.catalog.discover.images import assignments
-from prony.catalog.discover.sources import Folder, Read, Written
+from prony.catalog.discover.sources import CONTINUED, Folder, Read, Written
 
 _FOLDERS = (
     "",
@@ -54,7 +54,7 @@ def command_of_unit(read: Read, path: str, text: str) -> Written | None:
     *Source*: systemd.service(5), systemd.exec(5), systemd.syntax(7): an empty value resets a list.
     """
     values: dict[str, list[str]] = {}
-    for line in re.sub(r"\\[ \t]*\n", " ", text).splitlines():
+    for line in CONTINUED.sub(" ", text).splitlines():
         key, equals, value = line.strip().partition("=")
         if equals and not key.startswith(("#", ";")):
             values[key.strip()] = [*values.get(key.strip(), []), value.strip()] if value.strip() else []

@@ -18,7 +18,7 @@ from prony.catalog.discover.compose import COMPOSE, composed, context_of, servic
 from prony.catalog.discover.configuration import yaml_table
 from prony.catalog.discover.images import DOCKERFILES, Image, as_text, assignments, place_of, read_image
 from prony.catalog.discover.scripts import called_module, named_scripts, served_by
-from prony.catalog.discover.sources import Folder, Read, Sources, Written, read_below
+from prony.catalog.discover.sources import CONTINUED, Folder, Read, Sources, Written, read_below
 from prony.catalog.discover.units import commands_of_units
 from prony.core.errors import UsageError
 
@@ -149,7 +149,7 @@ def lines_of_script(read: Read, written: Written) -> Iterator[Written]:
     """
     for word in written.text.split()[:2]:
         path, text = _script(read, written, word)
-        lines = [line for line in re.sub(r"\\\n", " ", text).splitlines() if len(line) < _LONGEST]
+        lines = [line for line in CONTINUED.sub(" ", text).splitlines() if len(line) < _LONGEST]
         set_there = [match for line in lines if (match := _EXPORTED.match(line))]
         exported = (
             f"{one['name']}={_without_own(one['name'], one['value'])}" for one in set_there if one["export"]
@@ -251,7 +251,7 @@ _SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
 def _of_makefile(read: Read) -> Iterator[Written]:
     """*Source*: GNU make manual, Splitting Recipe Lines; Just Programmer's Manual."""
     for name in ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"):
-        text = re.sub(r"\\\n[ \t]*", " ", read(name) or "")
+        text = CONTINUED.sub(" ", read(name) or "")
         found = (re.search(_RECIPE % target, text, re.MULTILINE) for target in _TARGETS)
         lines = ((one["recipe"].splitlines()[-1].strip().lstrip("@-+ "), one) for one in found if one)
         line, one = next((pair for pair in lines if not _ELSEWHERE.match(pair[0])), ("", None))
