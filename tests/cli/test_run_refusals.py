@@ -514,7 +514,7 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
             "`gunicorn-gevent` is a server of its own: --servers gunicorn-gevent",
         ),
         (
-            ["--app", "hello", "--servers", "robyn"],
+            ["--app", "hello", "--servers", "socketify"],
             "hint: `prony servers` lists them all; `prony servers --new",
         ),
         (

@@ -10,7 +10,10 @@ from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model.address import Address
 from prony.model.subject import Interface, Subject
 
-YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference")
+YARDSTICKS = (
+    *("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference"),
+    "robyn",
+)
 
 
 class Installed:
