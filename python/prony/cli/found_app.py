@@ -41,13 +41,15 @@ def in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
     from prony.catalog.discover.programs import usual_servers
     from prony.model.subject import Interface
-    from prony.study.app_folder import app_folder, page_of
+    from prony.study.app_folder import app_folder, page_of, workspace_of
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
     if folder != own.folder:
         say(f"the app is in {folder}")
         own = replace(own, directories=[folder, *own.folders[1:]])
+    if own.app == "." and (found := workspace_of(folder)):
+        own = replace(own, directories=[found[0], *own.folders[1:]], app=found[1])
     own = with_file(own)
     page, said = page_of(folder) if own.app == "." and not own.current else ("", "")
     if page:

@@ -22,6 +22,7 @@ from prony.catalog.discover.current import (
     find_current,
     started_below,
 )
+from prony.catalog.discover.node import has_package
 from prony.catalog.discover.php import page_of_pool
 from prony.catalog.discover.programs import describes_program, find_program, is_program, program_below
 from prony.catalog.discover.rack import rack_current, rack_file
@@ -127,6 +128,21 @@ def app_folder(folder: Path, typed: str) -> Path:
     current = find_current(whole, ReadingAid()).current
     place = folder_of_app(whole, (current.target or current.script) if current else "")
     return folder / ((program_below(whole) if place is None else place) or "")
+
+
+@_in_time
+def workspace_of(folder: Path) -> tuple[Path, str] | None:
+    """Return the folder above in whose workspace this one is a package for Node.js, and its path there; None:
+    it is none.
+    """
+    whole = folder.absolute()
+    places = ((root, whole.relative_to(root).as_posix()) for root in list(whole.parents)[:3])
+    found = next(((root, place) for root, place in places if has_package(_files(root), place)), None)
+    try:
+        own = program_of(folder, ".") if found else None
+    except UsageError:
+        return None  # said where the folder is read alone
+    return found if own is not None and own.name == "node" else None
 
 
 def psgi_of(folder: Path) -> str:

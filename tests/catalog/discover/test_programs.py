@@ -6,6 +6,7 @@ import pytest
 
 from prony.catalog.discover.compose import composed
 from prony.catalog.discover.current import ReadingAid, find_current
+from prony.catalog.discover.node import has_package
 from prony.catalog.discover.programs import find_program, is_program, program_below
 from prony.catalog.discover.sources import Folder, Sources
 from prony.catalog.discover.survey import is_python_target, survey_app
@@ -469,6 +470,65 @@ def test_of_several_folders_with_programs_one_must_be_named():
     for start in ("react-scripts start", "vite --port 3000", "ng serve"):
         files["web/package.json"] = package(scripts={"start": start})
         assert program_below(folder(files)) == "api"
+
+
+WORKSPACE = {
+    "package.json": package(workspaces=["services/*"]),
+    "package-lock.json": "{}",
+    "services/api/server.js": "",
+    "services/api/package.json": package(scripts={"start": "node server.js"}, dependencies={"@shop/db": "*"}),
+    "services/db/package.json": package(name="@shop/db"),
+}
+
+
+def test_a_package_of_a_workspace_is_built_with_the_lock_of_all_and_starts_where_it_is():
+    found = find(WORKSPACE, "services/api/")
+    assert found.command == ("{env}", "-C", "services/api", "{node}", "server.js")
+    assert (found.packages, found.is_carried) == ("package-lock.json", True)
+    assert [one[1] for one in found.build if one[0] == "{npm}"] == ["ci"]
+    assert set(found.tools) == {"node", "npm", "cp", "env"}
+
+
+@pytest.mark.parametrize("of_root", [False, True])
+def test_the_script_build_of_a_workspace_makes_its_packages_else_that_of_the_package(of_root):
+    own = package(scripts={"start": "node dist/server.js", "build": "tsc"}, devDependencies={"tsc": "1"})
+    root = package(workspaces={"packages": ["./services/*"]}, scripts={"build": "tsc -b"} if of_root else {})
+    found = find({**WORKSPACE, "package.json": root, "services/api/package.json": own}, "services/api")
+    where = () if of_root else ("-w", "services/api")
+    assert "--include=dev" in found.build[0]
+    assert found.build[1] == ("{npm}", "run", "build", *where)
+
+
+def test_a_workspace_without_a_lock_of_npms_is_run_with_what_lies_there_else_with_the_newest():
+    files = {name: text for name, text in WORKSPACE.items() if name != "package-lock.json"}
+    found = find({**files, "yarn.lock": "", "node_modules/x/index.js": ""}, "services/api")
+    assert found.command == ("{env}", "-C", "services/api", "{node}", "server.js")
+    assert (found.packages, found.build) == ("node_modules, as it is", ())
+    found = find(files, "services/api")
+    assert (found.build[0][1], found.command[2]) == ("install", "services/api")
+    assert found.packages.startswith("package.json, the newest")
+    with pytest.raises(UsageError, match=r"installs none of `yarn\.lock`"):
+        find({**files, "yarn.lock": ""}, "services/api")
+
+
+def test_what_starts_a_package_of_a_workspace_stands_in_its_own_files_or_above():
+    compose = "services:\n  api: {build: ./services/api, command: node server.js --port 4000}\n"
+    for more in ({"compose.yaml": compose}, {"services/api/Procfile": "web: node server.js --port 4000\n"}):
+        found = find({**WORKSPACE, **more}, "services/api")
+        assert found.command[3:] == ("{node}", "server.js", "--port", "{port}")
+
+
+def test_a_package_that_another_one_requires_is_not_the_program_of_the_folder_above():
+    library = {"services/db/index.js": "", "services/db/package.json": package(main="index.js")}
+    assert program_below(folder({**WORKSPACE, **library})) == "services/api"
+    assert program_below(folder(library)) == "services/db"
+
+
+def test_a_folder_with_a_lock_of_its_own_is_no_package_of_the_workspace_above():
+    files = {**WORKSPACE, "services/api/package-lock.json": "{}"}
+    assert has_package(folder(WORKSPACE), "services/api")
+    assert not has_package(folder(files), "services/api")
+    assert not has_package(folder(WORKSPACE), "tools/api")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import NoReturn
 
@@ -20,6 +22,8 @@ from prony.core.errors import UsageError
 _NODE = {"node": ("node", "nodejs")}
 NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+_NEWEST = "package.json, the newest that it allows: nothing locks them"
+_LYING = "node_modules, as it is"
 _OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
 _MANAGERS = ("npm", "npx", "yarn", "pnpm", "bun", "bunx", "cross-env", "env", "sh")
 # *Source*: Node.js documentation, Command-line API.
@@ -46,7 +50,7 @@ def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> P
     manifest = _manifest(folder)
     command, source = (started or ("{node}", typed), typed) if typed else _start(folder, manifest)
     uses_npm = command[0] == "{npm}"
-    lock = next((name for name in _LOCKS if folder.has(name)), "")
+    lock = _lock(folder)
     has_own, with_dev = folder.has("node_modules"), _needs_dev(manifest, command)
     needs = _needs_packages(manifest, with_dev=with_dev)
     is_built = (bool(lock) or not has_own) and (needs or "build" in _scripts(manifest))
@@ -54,8 +58,7 @@ def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> P
         _refuse_without(file, source, manifest)
     if is_built and not lock:
         _refuse_other_locks(folder)
-    newest = "package.json, the newest that it allows: nothing locks them"
-    there = "node_modules, as it is" if has_own else ""
+    there = _LYING if has_own else ""
     return Program(
         name="node",
         language="javascript",
@@ -65,10 +68,55 @@ def node_program(folder: Folder, typed: str, started: tuple[str, ...] = ()) -> P
         build=tuple(_build(manifest, "ci" if lock else "install", with_dev=with_dev)) if is_built else (),
         product="package.json" if is_built else "",
         is_carried=is_built,
-        packages=(lock or newest) if is_built else there,
+        packages=(lock or _NEWEST) if is_built else there,
         # As where it is deployed: Express and others keep nothing between requests without it.
         environment={"NODE_ENV": "production"},
         debian=("nodejs", "npm") if uses_npm or is_built else ("nodejs",),
+    )
+
+
+def has_package(folder: Folder, place: str) -> bool:
+    """Return whether the folder is a workspace, and the one below it, ``place``, a package of it that has no
+    lock of its own.
+
+    *Source*: npm documentation, Workspaces: one lock, that of the workspace; Yarn's may name `packages`.
+
+    >>> files = {"package.json": '{"workspaces": ["services/*"]}', "services/shop/package.json": "{}"}
+    >>> has_package(Folder(files.get, lambda path: []), "services/shop")
+    True
+    """
+    found = _manifest(folder).get("workspaces")
+    patterns = found.get("packages") if isinstance(found, dict) else found
+    own = folder.below(place)
+    if not isinstance(patterns, list) or not own.has("package.json") or _lock(own):
+        return False
+    return any(fnmatchcase(place, str(one).removeprefix("./").rstrip("/")) for one in patterns)
+
+
+def as_package(own: Program, folder: Folder, place: str) -> Program:
+    """Return the program of a package as one of its workspace: it starts where the package is, with what npm
+    installs for all; without their lock as `node_program`.
+
+    *Errors*: UsageError when another one's lock says what it needs, and nothing is installed.
+    """
+    lock, has_own = _lock(folder), folder.has("node_modules")
+    there = replace(
+        own,
+        command=("{env}", "-C", place, *own.command),
+        tools={**NPM_TOOLS, **own.tools, "env": ("env",)},
+        debian=("nodejs", "npm"),
+    )
+    if has_own and not lock:
+        return replace(there, build=(), product="", is_carried=False, packages=_LYING)
+    if not lock:
+        _refuse_other_locks(folder)
+    root, manifest = _manifest(folder), _manifest(folder.below(place))
+    with_dev = _needs_dev(manifest, own.command) or _makes(root)
+    build = _build(root, "ci" if lock else "install", with_dev=with_dev)
+    if "build" in _scripts(manifest) and "build" not in _scripts(root):
+        build.insert(1, ("{npm}", "run", "build", "-w", place))
+    return replace(
+        there, build=tuple(build), product="package.json", is_carried=True, packages=lock or _NEWEST
     )
 
 
@@ -79,6 +127,12 @@ def is_node(folder: Folder) -> bool:
     manifest = _manifest(folder)
     files, start = ("server.js", str(manifest.get("main") or "index.js")), _scripts(manifest).get("start", "")
     return bool(start and not _FOR_BROWSERS.match(start)) or any(map(folder.has, files))
+
+
+def has_main_alone(folder: Folder) -> bool:
+    """Return whether nothing but `main` says what would start there, as in a package that others require."""
+    scripts = _scripts(_manifest(folder)) if folder.has("package.json") else {}
+    return folder.has("package.json") and not folder.has("server.js") and "start" not in scripts
 
 
 def package_name(folder: Folder, place: str) -> str:
@@ -149,6 +203,10 @@ def _refuse_without(file: str, source: str, manifest: Mapping[str, object]) -> N
         f"{starts}, and no script `build` of package.json makes it",
         hint="build it where the app is; or name what builds it in package.json, as `scripts.build`",
     )
+
+
+def _lock(folder: Folder) -> str:
+    return next((name for name in _LOCKS if folder.has(name)), "")
 
 
 def _makes(manifest: Mapping[str, object]) -> bool:

@@ -25,10 +25,17 @@ from dataclasses import replace
 from posixpath import dirname, normpath
 
 from prony.archive.codec import is_secret
-from prony.catalog.discover.current import NOT_PASSED, TYPED, VARIABLE
+from prony.catalog.discover.current import NOT_PASSED, TYPED, VARIABLE, commands_below
 from prony.catalog.discover.go import go_program, is_binary, is_main_package
 from prony.catalog.discover.images import assignments
-from prony.catalog.discover.node import is_node, node_program, package_name
+from prony.catalog.discover.node import (
+    as_package,
+    has_main_alone,
+    has_package,
+    is_node,
+    node_program,
+    package_name,
+)
 from prony.catalog.discover.php import is_php, php_command, php_program
 from prony.catalog.discover.servers import PLAIN, at_our_address
 from prony.catalog.discover.sources import Folder, Program, Written
@@ -314,6 +321,9 @@ def find_program(
 def _of_path(path: str, folder: Folder) -> Program | None:
     if path in _DESCRIBING:
         return _described_by(path, folder)
+    if has_package(folder, path):
+        own = _of_folder(folder.below(path), commands_below(folder, path))
+        return as_package(own, folder, path) if own.name == "node" else None
     if path.endswith(_SCRIPTS):
         return node_program(folder, path)
     if path.endswith(".php"):
@@ -336,7 +346,10 @@ def program_below(folder: Folder) -> str | None:
 
     *Errors*: UsageError when there are several.
     """
-    return only_place([place for place in places_below(folder, _NO_APPS) if is_program(folder.below(place))])
+    places = [place for place in places_below(folder, _NO_APPS) if is_program(folder.below(place))]
+    # Others may only be required by these.
+    starting = [place for place in places if not has_main_alone(folder.below(place))]
+    return only_place(starting or places)
 
 
 # They have scripts and packages of their own.

@@ -1,0 +1,1 @@
+exports.row = (name, number) => `${number + 1} ${name}\n`;
