@@ -1,8 +1,11 @@
 """The answer in words: what to use, by how much it is better, and which settings did nothing."""
 
 import json
+import re
 from dataclasses import replace
 from html import unescape
+from math import exp
+from random import Random
 
 import pytest
 
@@ -186,8 +189,25 @@ def knob(found, name):
 
 def test_a_setting_that_changed_nothing_is_named_and_one_that_did_with_how_much():
     found = searched(w1t1=100, w1t8=100, w2t1=200, w2t8=200)
-    assert knob(found, "threads") == "threads 1, 8: did nothing, to within 5 %"
+    assert knob(found, "threads") == "threads 1, 8: did nothing on average, to within 5 %"
     assert knob(found, "workers").startswith("workers 1 to 2: requests/s +100.0 %, at ")
+
+
+def test_what_no_pair_of_settings_shows_all_pairs_of_a_number_may_show_on_average():
+    noise = Random(1)
+    rates = {(w, t): 100 * 1.12 ** (w - 1) for w in (1, 2) for t in (1, 2, 4, 8, 16)}
+    trials = {
+        Candidate("gunicorn", *at): {
+            block: {"ok_per_s": rate * exp(noise.gauss(0, 0.03))} for block in range(2)
+        }
+        for at, rate in rates.items()
+    }
+    found = answer([0.4] * 5, Move.KEEP, searched=trials)
+    assert re.fullmatch(r"workers 1 to 2: requests/s \+1\d\.\d %, on average", knob(found, "workers"))
+    assert re.fullmatch(
+        r"threads 1, 2, 4, 8, 16: no difference is shown on average, and none of more than \d+ %",
+        knob(found, "threads"),
+    )
 
 
 def test_a_setting_that_was_never_varied_alone_is_not_spoken_of():

@@ -268,22 +268,23 @@ def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
     values: list[Part] = [
         Figure(value, count, at + pointer("values", k)) for k, value in enumerate(one.values)
     ]
-    knob = Quote(one.knob, at + pointer("knob"))
+    knob, beside = Quote(one.knob, at + pointer("knob")), Quote(one.beside, at + pointer("beside"))
     if one.change is None:
-        return text("{} {}: {}", knob, joined(values), _within(one, at))
+        where = text(" {}", beside) if one.beside else EMPTY
+        return text("{} {}: {}", knob, joined(values), _within(one, where, at))
     form = _times if abs(one.change) > 1 else signed_percent
     change = Figure(one.change, form, at + pointer("change"))
-    beside = text(", at {}", Quote(one.beside, at + pointer("beside"))) if one.beside else EMPTY
-    return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, beside)
+    where = text(", {}", beside) if one.beside else EMPTY
+    return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, where)
 
 
-def _within(one: KnobEffect, at: str) -> Text:
+def _within(one: KnobEffect, where: Text, at: str) -> Text:
     if one.nothing:
-        return text("did nothing, to within {}", Name("5 %"))
+        return text("did nothing{}, to within {}", where, Name("5 %"))
     if one.within is None:
-        return text("no difference is shown")
+        return text("no difference is shown{}", where)
     most = Figure(one.within, about_percent, at + pointer("within"))
-    return text("no difference is shown, and none of more than {}", most)
+    return text("no difference is shown{}, and none of more than {}", where, most)
 
 
 # --- one setting tried ------------------------------------------------------------------------------------

@@ -122,7 +122,8 @@ class KnobEffect:
     """What one number did on the server that is used, where all else was the same.
 
     *Definition*: over all pairs of settings that differ in nothing else, with intervals that hold together
-    (Tukey). It did nothing where none of them reaches beyond 5 %.
+    (Tukey). Where none of these shows a change, on average over the other number: a block of each value of
+    that is one of this one's. It did nothing where none of these intervals reaches beyond 5 %.
     """
 
     knob: str
@@ -132,10 +133,10 @@ class KnobEffect:
     change: float | None
     """Of the objective, the largest that is shown; null: none is."""
     beside: str
-    """The other number, in words, where a change is shown."""
+    """Where, in words: at which other number, or on average over it; empty: there is no other."""
     within: float | None
-    """No change is larger, either way: the end of an interval that is farthest from none; null where one is
-    shown.
+    """No change is larger on average, either way: the end of an interval that is farthest from none; null
+    where one is shown.
     """
 
     @property
@@ -343,22 +344,77 @@ def knob_effect(answer: Recommendation, wish: TuneWish, knob: str) -> KnobEffect
     server = (answer.chosen or answer.incumbent).server
     own = {one.words: one for one in answer.searched if one.server == server}
     logs = logs_of(wish, answer.searched, own.values())
-    found = []
-    for (first, second), effect in all_pairs(logs).items():
-        a, b = sorted((own[first], own[second]), key=lambda one: getattr(one, knob) or 0)
-        if _differs_alone(a, b, knob):
-            turned = effect if a.words == first else effect.mirrored()
-            found.append((a, b, turned.centre, *_bounds(turned, len(logs))))
+    found = [one for one in _between(logs) if _differs_alone(own[one.first], own[one.second], knob)]
     if not found:
         return None
-    shown = [one for one in found if one[3] > 0 or one[4] < 0]
-    if not shown:
-        values = sorted({getattr(one, knob) for pair in found for one in pair[:2]})
-        most = max(max(-low, high) for *_, low, high in found)
-        return KnobEffect(knob, tuple(values), None, "", expm1(most) if most < inf else None)
-    a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
-    change = change_of_gain(Gain(1, expm1(centre), None, None), is_higher=wish.higher_is_better)
-    return KnobEffect(knob, (getattr(a, knob), getattr(b, knob)), change.value, _beside(a, knob), within=None)
+    shown = max((one for one in found if one.is_shown), key=_Between.size, default=None)
+    if shown is not None:
+        a, b = sorted((own[shown.first], own[shown.second]), key=lambda one: getattr(one, knob))
+        values = (getattr(a, knob), getattr(b, knob))
+        return KnobEffect(knob, values, shown.change(wish, a.words), _beside(a, knob), within=None)
+    several = len({getattr(one, _rest(knob)) for one in own.values()}) > 1
+    return _on_average(_by_value(own, logs, knob), wish, knob, "on average" if several else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """The effect second / first of two settings, or values, and its bounds, which hold for all together."""
+
+    first: str
+    second: str
+    centre: float
+    low: float
+    high: float
+
+    @property
+    def is_shown(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+    def size(self) -> float:
+        return abs(self.centre)
+
+    def change(self, wish: TuneWish, base: str) -> float:
+        """Return the change of the objective itself, from ``base`` to the other."""
+        turned = self.centre if base == self.first else -self.centre
+        gain = Gain(1, expm1(turned), None, None)
+        return change_of_gain(gain, is_higher=wish.higher_is_better).value
+
+
+def _between(logs: Mapping[str, Mapping[int, float]]) -> list[_Between]:
+    return [
+        _Between(first, second, effect.centre, *_bounds(effect, len(logs)))
+        for (first, second), effect in all_pairs(logs).items()
+    ]
+
+
+def _by_value(
+    own: Mapping[str, Candidate], logs: Mapping[str, Mapping[int, float]], knob: str
+) -> dict[str, dict[int, float]]:
+    """Return the logarithms by the values of a knob: those beside each value of the other have blocks of
+    their own.
+    """
+    places = dict[tuple[int | None, int], int]()
+    found = dict[str, dict[int, float]]()
+    for words, one in own.items():
+        if getattr(one, knob) is not None:
+            row = found.setdefault(str(getattr(one, knob)), {})
+            for block, value in logs[words].items():
+                row[places.setdefault((getattr(one, _rest(knob)), block), len(places))] = value
+    return found
+
+
+def _on_average(
+    logs: Mapping[str, Mapping[int, float]], wish: TuneWish, knob: str, beside: str
+) -> KnobEffect:
+    """Return what the values of a knob did on average."""
+    found = _between(logs)
+    values = sorted(map(int, {name for one in found for name in (one.first, one.second)}))
+    shown = max((one for one in found if one.is_shown), key=_Between.size, default=None)
+    if shown is None:
+        most = max((max(-one.low, one.high) for one in found), default=inf)
+        return KnobEffect(knob, tuple(values), None, beside, expm1(most) if most < inf else None)
+    low, high = sorted((int(shown.first), int(shown.second)))
+    return KnobEffect(knob, (low, high), shown.change(wish, str(low)), beside, within=None)
 
 
 def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:
@@ -376,4 +432,4 @@ def _rest(knob: str) -> str:
 def _beside(one: Candidate, knob: str) -> str:
     rest = _rest(knob)
     count = getattr(one, rest)
-    return "" if count is None else f"{count} {rest if count != 1 else rest[:-1]}"
+    return "" if count is None else f"at {count} {rest if count != 1 else rest[:-1]}"
