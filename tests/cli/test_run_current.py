@@ -218,6 +218,28 @@ def test_both_interfaces_of_a_project_are_one_study(planned):
     assert "--interface asgi" in asked["granian+shop-asgi"] and "shop.asgi:app" in asked["granian+shop-asgi"]
 
 
+WINDOW = r"closed loop, 10 connections, (\d+) s"
+
+
+@pytest.mark.parametrize(
+    ("typed", "window", "blocks"),
+    [
+        (("--servers", "gunicorn"), "10", "5 blocks"),
+        (("--servers", "gunicorn,waitress,granian,bjoern"), "3", r"about \d\d blocks"),
+        (("--servers", "gunicorn", "--set", "gunicorn.workers=1,2,3,4,5,6,7,8,9,10,11,12"), "3", "5 blocks"),
+        (("--servers", "gunicorn,waitress,granian,bjoern", "--repeats", "5"), "10", "5 blocks"),
+        (("--servers", "gunicorn,waitress,granian,bjoern", "--duration", "8s"), "8", "5 blocks"),
+    ],
+)
+def test_the_answer_on_an_own_app_takes_five_minutes_where_nobody_says_how_long(
+    said, folder, typed, window, blocks
+):
+    (folder / "shop.py").write_text(APP)
+    done = said("run", "--app", "shop:app", *typed, "--dry-run")
+    assert re.search(WINDOW, done.out)[1] == window
+    assert re.search(rf"cells? x {blocks},", done.out)
+
+
 def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
     shown, err = planned({"backend/main.py": ASYNC, "backend/requirements.txt": ""})
     assert f"the app is in {folder / 'backend'}" in err

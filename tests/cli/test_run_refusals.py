@@ -402,9 +402,12 @@ def test_a_dry_run_counts_and_names_cpus_in_words(dry):
     assert re.search(r"server on CPUs? [0-9, ]+, generator on CPUs? [0-9]", shown)
 
 
+FIVE = ("--repeats", "5")
+
+
 def test_an_app_of_which_nothing_is_said_is_asgi_where_that_is_all_that_its_servers_share(dry, folder):
     (folder / "shop.py").write_text("app = make()")
-    assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,hypercorn,granian")
+    assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,hypercorn,granian", *FIVE)
 
 
 def test_a_dry_run_shows_what_was_set(dry):
@@ -424,9 +427,8 @@ def test_a_dry_run_shows_streams_and_names_who_does_not_take_them(dry):
 
 
 def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
-    shown = dry(
-        "--app", "shop:app", "--servers", "wsgiref,gunicorn", "-c", "10,100", "--path", "/x", "-m", "post"
-    )
+    typed = ("--servers", "wsgiref,gunicorn", "-c", "10,100", "--path", "/x", "-m", "post")
+    shown = dry("--app", "shop:app", *typed, *FIVE)
     assert "shop:app on 2 servers" in shown
     assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
     assert "39 trials" in shown
@@ -434,7 +436,7 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
 
 def test_the_servers_of_an_app_are_those_usual_for_its_interface(dry, folder):
     (folder / "shop.py").write_text("async def app(scope, receive, send): ...")
-    shown = dry("--app", "shop")
+    shown = dry("--app", "shop", *FIVE)
     assert re.findall(r"^(\w+)\+shop:", shown, re.MULTILINE) == ["uvicorn", "granian", "hypercorn"]
     assert "3 cells x 5 blocks" in shown
 

@@ -130,6 +130,30 @@ def with_length(
     return replace(found, design=replace(found.design, length_ns=length_ns))
 
 
+def in_usual_time(plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", sure: SureOptions) -> "Plan":
+    """Return the plan of an app of the user's own, of which no length is typed: where it would take more than
+    five minutes, with short trials, as many blocks as there is time for, and five at least.
+    """
+    from prony.study.extent import Wishes, extent_of, fitting, with_short_trials
+
+    typed = (
+        sure.length,
+        sure.see,
+        sure.repeats,
+        sure.precision,
+        sure.sessions,
+        sure.rounds,
+        sure.cross_check,
+    )
+    usual_s = seconds(_USUAL_NS)
+    if any(typed) or plan.design.find_rate or extent_of(plan, catalog, checks).seconds[1] <= usual_s:
+        return plan
+    found = fitting(plan, catalog, usual_s, checks, Wishes(may_shorten=True, in_turns=True))
+    if found is None:
+        return replace(with_short_trials(plan), blocks=_LEAST_PILOTED)
+    return replace(found, design=replace(found.design, length_ns=_USUAL_NS))
+
+
 def _seeing(
     plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", text: str, wishes: "Wishes"
 ) -> "Plan":
@@ -271,6 +295,8 @@ def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
 
 _REPEATS = 5
 _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
+_USUAL_NS = 300 * SECOND_NS
+"""How long the answer on an app of the user's own takes at most, builds apart."""
 _OF_REQUEST = ("path", "method", "header", "body", "form")
 
 

@@ -13,7 +13,7 @@ from prony.cli.found_app import AskedStudy, Found, asked_study, found_app, in_fo
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
-from prony.cli.protocol import cross_checks_of, with_length, with_protocol
+from prony.cli.protocol import cross_checks_of, in_usual_time, with_length, with_protocol
 from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
@@ -194,7 +194,10 @@ def study_of(
         _show_found(options, plan, found)
     checks, out = _cross_checks(options, plan, study), archive_to_write(plan, options.output.out)
     noted, sure = len(plan.notes), _without_rounds(options.sure) if before_each else options.sure
-    plan = with_length(plan, known, checks, sure, may_shorten=_has_usual_lengths(options))
+    may_shorten = _has_usual_lengths(options)
+    plan = with_length(plan, known, checks, sure, may_shorten=may_shorten)
+    if of_app and study is None and may_shorten:
+        plan = in_usual_time(plan, known, checks, sure)
     for remark in plan.notes[noted:]:
         say(remark)
     return Study(

@@ -166,7 +166,7 @@ class LoadOptions:
     find_rate: str | None = option(
         None, "Find the highest rate at which each server meets this objective: 'p99 < 50ms, errors < 0.1%'."
     )
-    duration: str | None = option(None, "Length of each trial's window (10s).")
+    duration: str | None = option(None, "Length of each trial's window (10s; 3s where five minutes need it).")
     warmup: str | None = option(None, "The same load before each window (3s).")
     timeout: str = timeout_option()
     ready_timeout: str | None = ready_timeout_option()

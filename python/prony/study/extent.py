@@ -160,7 +160,7 @@ MOST_BLOCKS = 1000
 _SHORT_WINDOW_NS, _SHORT_WARMUP_NS = 3 * SECOND_NS, SECOND_NS
 SHORT_TRIALS = (
     "trials are short, after a warm-up of 1 s at most and without a pilot: a server that compiles while it "
-    "runs may not be warm by then, and needs more time, or --warmup and --duration"
+    "runs may not be warm by then, and needs more time (--for 15m), or --warmup and --duration"
 )
 
 
