@@ -278,10 +278,14 @@ def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
     return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, where)
 
 
+# A larger bound helps nobody to choose.
+_SAYS_NOTHING = 0.5
+
+
 def _within(one: KnobEffect, where: Text, at: str) -> Text:
     if one.nothing:
         return text("did nothing{}, to within {}", where, Name("5 %"))
-    if one.within is None:
+    if one.within is None or one.within > _SAYS_NOTHING:
         return text("no difference is shown{}", where)
     most = Figure(one.within, about_percent, at + pointer("within"))
     return text("no difference is shown{}, and none of more than {}", where, most)
