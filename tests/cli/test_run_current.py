@@ -218,6 +218,16 @@ def test_both_interfaces_of_a_project_are_one_study(planned):
     assert "--interface asgi" in asked["granian+shop-asgi"] and "shop.asgi:app" in asked["granian+shop-asgi"]
 
 
+def test_what_lies_broken_above_is_no_matter_of_the_app(said, folder):
+    (folder / "package.json").write_text("[")
+    shop = folder / "shop"
+    shop.mkdir()
+    (shop / "package.json").write_text('{"scripts": {"start": "node shop.js"}}')
+    (shop / "shop.js").write_text("")
+    done = said("run", "--app", ".", "--dir", str(shop), "--dry-run")
+    assert (done.status, "node shop.js" in done.out) == (0, True)
+
+
 WINDOW = r"closed loop, 10 connections, (\d+) s"
 
 
@@ -229,6 +239,7 @@ WINDOW = r"closed loop, 10 connections, (\d+) s"
         (("--servers", "gunicorn", "--set", "gunicorn.workers=1,2,3,4,5,6,7,8,9,10,11,12"), "3", "5 blocks"),
         (("--servers", "gunicorn,waitress,granian,bjoern", "--repeats", "5"), "10", "5 blocks"),
         (("--servers", "gunicorn,waitress,granian,bjoern", "--duration", "8s"), "8", "5 blocks"),
+        (("--servers", "gunicorn,waitress,granian", "--command", "own=sleep {port}"), "10", "5 blocks"),
     ],
 )
 def test_the_answer_on_an_own_app_takes_five_minutes_where_nobody_says_how_long(

@@ -196,7 +196,8 @@ def study_of(
     noted, sure = len(plan.notes), _without_rounds(options.sure) if before_each else options.sure
     may_shorten = _has_usual_lengths(options)
     plan = with_length(plan, known, checks, sure, may_shorten=may_shorten)
-    if of_app and study is None and may_shorten:
+    # Of programs that the user names, some compile while they run: they keep their warm-up.
+    if of_app and study is None and may_shorten and not options.own.commands:
         plan = in_usual_time(plan, known, checks, sure)
     for remark in plan.notes[noted:]:
         say(remark)
