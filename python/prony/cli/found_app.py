@@ -48,7 +48,7 @@ def in_folder_of_app(options: RunOptions) -> RunOptions:
     if folder != own.folder:
         say(f"the app is in {folder}")
         own = replace(own, directories=[folder, *own.folders[1:]])
-    if own.app == "." and (found := workspace_of(folder)):
+    if own.app == "." and (found := workspace_of(folder, own.current or "")):
         own = replace(own, directories=[found[0], *own.folders[1:]], app=found[1])
     own = with_file(own)
     page, said = page_of(folder) if own.app == "." and not own.current else ("", "")

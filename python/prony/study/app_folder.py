@@ -131,17 +131,17 @@ def app_folder(folder: Path, typed: str) -> Path:
 
 
 @_in_time
-def workspace_of(folder: Path) -> tuple[Path, str] | None:
+def workspace_of(folder: Path, command: str) -> tuple[Path, str] | None:
     """Return the folder above in whose workspace this one is a package for Node.js, and its path there; None:
-    it is none.
+    it is none. ``command``: what the user typed as that of today.
     """
     whole = folder.absolute()
     places = ((root, whole.relative_to(root).as_posix()) for root in list(whole.parents)[:3])
-    found = next(((root, place) for root, place in places if has_package(_files(root), place)), None)
     try:
-        own = program_of(folder, ".") if found else None
+        found = next(((root, place) for root, place in places if has_package(_files(root), place)), None)
+        own = program_of(folder, ".", command=command) if found else None
     except UsageError:
-        return None  # said where the folder is read alone
+        return None  # of a folder above: no matter of this app's; of its own: said where that is read alone
     return found if own is not None and own.name == "node" else None
 
 

@@ -519,9 +519,26 @@ def test_what_starts_a_package_of_a_workspace_stands_in_its_own_files_or_above()
 
 
 def test_a_package_that_another_one_requires_is_not_the_program_of_the_folder_above():
-    library = {"services/db/index.js": "", "services/db/package.json": package(main="index.js")}
+    library = {
+        "services/db/index.js": "",
+        "services/db/package.json": package(name="@shop/db", main="index.js"),
+    }
     assert program_below(folder({**WORKSPACE, **library})) == "services/api"
     assert program_below(folder(library)) == "services/db"
+
+
+def test_of_two_programs_of_a_workspace_none_is_chosen_because_it_says_more():
+    other = {
+        "services/tasks/index.js": "",
+        "services/tasks/package.json": package(name="tasks", main="index.js"),
+    }
+    with pytest.raises(UsageError, match="apps are in `services/api`, `services/tasks`"):
+        program_below(folder({**WORKSPACE, **other}))
+
+
+def test_a_command_that_is_typed_starts_the_package_of_a_workspace():
+    found = find_program("services/api", folder(WORKSPACE), "node server.js --fast")
+    assert found.command == ("{env}", "-C", "services/api", "{node}", "server.js", "--fast")
 
 
 def test_a_folder_with_a_lock_of_its_own_is_no_package_of_the_workspace_above():
@@ -529,6 +546,8 @@ def test_a_folder_with_a_lock_of_its_own_is_no_package_of_the_workspace_above():
     assert has_package(folder(WORKSPACE), "services/api")
     assert not has_package(folder(files), "services/api")
     assert not has_package(folder(WORKSPACE), "tools/api")
+    deeper = {**WORKSPACE, "services/api/demo/package.json": "{}"}
+    assert not has_package(folder(deeper), "services/api/demo")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,13 @@ def has_package(folder: Folder, place: str) -> bool:
     own = folder.below(place)
     if not isinstance(patterns, list) or not own.has("package.json") or _lock(own):
         return False
-    return any(fnmatchcase(place, str(one).removeprefix("./").rstrip("/")) for one in patterns)
+    return any(_is_at(place, str(one).removeprefix("./").rstrip("/")) for one in patterns)
+
+
+def _is_at(place: str, pattern: str) -> bool:
+    """Return whether a pattern names a folder: a star is one name, or a part of it."""
+    names, parts = place.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def as_package(own: Program, folder: Folder, place: str) -> Program:
@@ -129,15 +135,16 @@ def is_node(folder: Folder) -> bool:
     return bool(start and not _FOR_BROWSERS.match(start)) or any(map(folder.has, files))
 
 
-def has_main_alone(folder: Folder) -> bool:
-    """Return whether nothing but `main` says what would start there, as in a package that others require."""
-    scripts = _scripts(_manifest(folder)) if folder.has("package.json") else {}
-    return folder.has("package.json") and not folder.has("server.js") and "start" not in scripts
-
-
 def package_name(folder: Folder, place: str) -> str:
     """Return the name of the package in a folder below; empty: it has none."""
     return str(_manifest(folder.below(place)).get("name") or "")
+
+
+def required_packages(folder: Folder) -> set[str]:
+    """Return the names of the packages that a folder's own needs when it runs."""
+    manifest = _manifest(folder) if folder.has("package.json") else {}
+    tables = (manifest.get(kind) for kind in ("dependencies", "optionalDependencies", "peerDependencies"))
+    return {str(name) for table in tables if isinstance(table, dict) for name in table}
 
 
 def _manifest(folder: Folder) -> Mapping[str, object]:

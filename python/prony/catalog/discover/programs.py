@@ -30,11 +30,11 @@ from prony.catalog.discover.go import go_program, is_binary, is_main_package
 from prony.catalog.discover.images import assignments
 from prony.catalog.discover.node import (
     as_package,
-    has_main_alone,
     has_package,
     is_node,
     node_program,
     package_name,
+    required_packages,
 )
 from prony.catalog.discover.php import is_php, php_command, php_program
 from prony.catalog.discover.servers import PLAIN, at_our_address
@@ -309,7 +309,7 @@ def find_program(
     if typed.startswith("/") or ".." in typed.split("/"):
         return None
     if path:
-        found = _of_path(path, folder) if folder.has(path) else None
+        found = _of_path(path, folder, command) if folder.has(path) else None
     elif command:
         found = program_of_process(folder, Written(TYPED, command))
     else:
@@ -318,11 +318,13 @@ def find_program(
     return found if found is None or is_named else replace(found, offered=names_of_env_file(folder.read))
 
 
-def _of_path(path: str, folder: Folder) -> Program | None:
+def _of_path(path: str, folder: Folder, command: str) -> Program | None:
     if path in _DESCRIBING:
         return _described_by(path, folder)
     if has_package(folder, path):
-        own = _of_folder(folder.below(path), commands_below(folder, path))
+        there, typed = folder.below(path), Written(TYPED, command)
+        above = commands_below(folder, path)
+        own = program_of_process(there, typed) if command else _of_folder(there, above)
         return as_package(own, folder, path) if own.name == "node" else None
     if path.endswith(_SCRIPTS):
         return node_program(folder, path)
@@ -347,9 +349,9 @@ def program_below(folder: Folder) -> str | None:
     *Errors*: UsageError when there are several.
     """
     places = [place for place in places_below(folder, _NO_APPS) if is_program(folder.below(place))]
-    # Others may only be required by these.
-    starting = [place for place in places if not has_main_alone(folder.below(place))]
-    return only_place(starting or places)
+    # A library is no program, though it says what would start.
+    required = {name for place in places for name in required_packages(folder.below(place))}
+    return only_place([one for one in places if package_name(folder, one) not in required] or places)
 
 
 # They have scripts and packages of their own.
